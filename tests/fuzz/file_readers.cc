@@ -1,6 +1,4 @@
 // Readers of tables and reports that take a file: the bytes are put into one in TMPDIR.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -26,46 +24,11 @@
 #include "sim/applications/training/measured_steps.h"
 #include "sim/applications/training/published_steps.h"
 #include "sim/cli/judge/published_figures.h"
+#include "tests/fuzz/fuzz_directory.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {
-namespace {
-
 namespace fs = std::filesystem;
-
-/// A directory of this process, removed when it ends well.
-class FuzzDirectory {
- public:
-  FuzzDirectory()
-      : path_{fs::temp_directory_path() / ("foretrace_fuzz_" + std::to_string(::getpid()))} {
-    fs::create_directories(path_);
-  }
-  ~FuzzDirectory() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  FuzzDirectory(const FuzzDirectory&) = delete;
-  FuzzDirectory& operator=(const FuzzDirectory&) = delete;
-
-  /// A file in it with these bytes and no others.
-  fs::path file(const fs::path& name, std::string_view bytes) const {
-    const fs::path path = path_ / name;
-    if (name.has_parent_path()) fs::create_directories(path.parent_path());
-    std::ofstream{path, std::ios::binary} << bytes;
-    return path;
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-const FuzzDirectory& directory() {
-  static const FuzzDirectory once;
-  return once;
-}
-
-}  // namespace
 
 /// A record of a captured program, and the scenario that it becomes.
 void read_as_calls(std::string_view bytes) {

@@ -11,7 +11,8 @@ shift || true
 readers=("$@")
 [ ${#readers[@]} -gt 0 ] ||
   readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments
-    training_steps published_steps figures blind_round sweep sweep_rows config nsight marked_document)
+    training_steps published_steps figures blind_round sweep sweep_rows config nsight marked_document
+    calls kernel_table host part composition transfer serving)
 
 sanitize=address,undefined
 target=fuzz_readers
@@ -28,15 +29,16 @@ cmake --build build/fuzz --target "$target" >&2
 
 program=build/fuzz/tests/fuzz/$target
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=0
-export FORETRACE_MACHINES=$PWD/tests/fuzz/machines  # a base that is read in no time
 if [ -d /dev/shm ]; then export TMPDIR=/dev/shm; fi  # of readers that take a file
-longest=1024  # bytes: most of what breaks a reader is short, and a YAML of 4 KiB takes four times as long
 for reader in "${readers[@]}"; do
+  longest=1024  # bytes: most of what breaks a reader is short, and a YAML of 4 KiB takes four times as long
   seeds=("tests/fuzz/corpus/$reader")
+  export FORETRACE_MACHINES=$PWD/tests/fuzz/machines  # a base that is read in no time
   case $reader in
     scenario) seeds+=(scenarios tests/scenarios/data) ;;
     machine) seeds+=(models/machines) ;;
     config) seeds+=(scenarios/architectures) ;;
+    part | composition | transfer) unset FORETRACE_MACHINES ;;  # the parts are there
     nsight) longest=12288 ;;  # the smallest database with its tables has 8 KiB
   esac
   if [ "$target" = fuzz_readers ]; then

@@ -327,7 +327,7 @@ int fuzz(FuzzOptions options) {
   std::uint64_t runs = 0;
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   for (; runs < options.runs; ++runs) {
-    if (runs % 256 == 0 && seconds() > options.seconds) break;
+    if (runs % 8 == 0 && seconds() > options.seconds) break;
     Bytes bytes = mutator.next();
     if (runner.run(bytes)) options.corpus.push_back(std::move(bytes));
   }

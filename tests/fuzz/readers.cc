@@ -21,12 +21,12 @@
 #include "reports/page/lanes_svg.h"
 #include "reports/timeline/timeline_check.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/read/scenario.h"
 #include "sim/applications/fit/machine.h"
 #include "sim/applications/fit_products/table.h"
-#include "sim/limits.h"
 #include "sim/applications/nccl_tests/log.h"
+#include "sim/limits.h"
 
 namespace foretrace::fuzz {
 namespace {
@@ -163,6 +163,10 @@ constexpr std::array kReaders{
     FuzzedReader{"calls", read_as_calls},
     FuzzedReader{"kernel_table", read_as_kernel_table},
     FuzzedReader{"host", read_as_host},
+    FuzzedReader{"part", read_as_part},
+    FuzzedReader{"composition", read_as_composition},
+    FuzzedReader{"transfer", read_as_transfer},
+    FuzzedReader{"serving", read_as_serving},
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ void read_as_nsight(std::string_view bytes);
 void read_as_marked_document(std::string_view bytes);
 void read_as_nvbandwidth(std::string_view bytes);
 
+// part_readers.cc
+void read_as_part(std::string_view bytes);
+void read_as_composition(std::string_view bytes);
+void read_as_transfer(std::string_view bytes);
+void read_as_serving(std::string_view bytes);
+
 // question_readers.cc
 void read_as_sweep(std::string_view bytes);
 void read_as_config(std::string_view bytes);
