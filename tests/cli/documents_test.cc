@@ -69,7 +69,8 @@ class Document : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, Document,
                          testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
                                          "reports/gallery/README.md", "models/machines/README.md",
-                                         "models/evidence/copies.md"),
+                                         "models/evidence/copies.md",
+                                         "sim/applications/accept/acceptance.md"),
                          [](const auto& tested) {
                            const std::string folder = fs::path{tested.param}.parent_path().string();
                            return folder.empty() ? "root"
