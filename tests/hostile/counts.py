@@ -24,7 +24,7 @@ PLACES = {"foretrace": "sim", "many_rows": "tests/properties", "simulator_proper
           "fuzz_readers": "tests/fuzz"}
 READERS = ("part", "composition", "transfer", "serving")  # and any other that --only names
 PROPERTIES = 4  # of a program each
-ROWS, PROGRAMS, FILES, RUNS = 2_000, 25, 100, 5_000  # of a piece
+ROWS, PROGRAMS, FILES, RUNS = 200, 4, 30, 500  # of a piece: half a minute at most
 
 
 def number_in(pattern, text):
