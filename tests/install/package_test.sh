@@ -77,6 +77,8 @@ in_roots() {
     if [ -n "${look:-}" ]; then grep -q "$look" "$packages/said" || { cat "$packages/said"; fail "no answer"; }; fi
   }
   export PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1
+  # A package that has a /bin of its own would take the system's away when it goes.
+  if tar -tf <(dpkg-deb --fsys-tarfile "$deb") | grep -vE '^\./(usr/.*)?$'; then fail "$deb has files outside of /usr"; fi
   for root in "$@"; do
     say "== $root: $(sed -n 's/^PRETTY_NAME=//p' "$root/etc/os-release" 2>/dev/null || true)"
     rm -rf "$root/opt/foretrace" && mkdir -p "$root/opt/foretrace" "$root/tmp"
@@ -91,6 +93,7 @@ in_roots() {
       look= said="dpkg -i" timed chroot "$root" dpkg -i --force-unsafe-io /opt/foretrace.deb
       look=$expected said="answer of the package" timed chroot "$root" foretrace $ask
       look= said="dpkg -P" timed chroot "$root" dpkg -P foretrace
+      chroot "$root" /bin/sh -c true || fail "the package took /bin/sh with it"
     fi
     if chroot "$root" python3 -c 'import sys, pip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
       cp "$wheel" "$root/opt/"
