@@ -10,16 +10,30 @@
 namespace foretrace {
 
 double quantile(std::span<const double> values, double p) {
-  FORETRACE_CHECK(!values.empty(), "a quantile needs at least one value");
-  FORETRACE_CHECK(p >= 0 && p <= 1, "a quantile's p is between 0 and 1");
-  const double position = p * static_cast<double>(values.size() - 1);
-  const double lower = std::floor(position);
   std::vector<double> sorted(values.begin(), values.end());
-  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(lower);
-  std::ranges::nth_element(sorted, at);
-  if (position == lower) return *at;
-  const double next = *std::min_element(at + 1, sorted.end());
-  return *at + (next - *at) * (position - lower);
+  return quantiles(sorted, {&p, 1}).front();
+}
+
+std::vector<double> quantiles(std::vector<double>& values, std::span<const double> ascending) {
+  FORETRACE_CHECK(!values.empty(), "a quantile needs at least one value");
+  FORETRACE_CHECK(std::ranges::is_sorted(ascending), "quantiles are asked in ascending order");
+  std::vector<double> found;
+  auto begin = values.begin();  // before it are smaller ones
+  for (const double p : ascending) {
+    FORETRACE_CHECK(p >= 0 && p <= 1, "a quantile's p is between 0 and 1");
+    const double position = p * static_cast<double>(values.size() - 1);
+    const double lower = std::floor(position);
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(lower);
+    std::nth_element(begin, at, values.end());
+    begin = at;
+    if (position == lower) {
+      found.push_back(*at);
+      continue;
+    }
+    const double next = *std::min_element(at + 1, values.end());
+    found.push_back(*at + (next - *at) * (position - lower));
+  }
+  return found;
 }
 
 double median(std::span<const double> values) { return quantile(values, 0.5); }

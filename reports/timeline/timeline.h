@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/serving/facts.h"
 #include "reports/timeline/provenance.h"
+#include "scenarios/serving/served_facts.h"
 
 namespace foretrace {
 

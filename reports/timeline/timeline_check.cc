@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "reports/serving/facts_json.h"
+#include "scenarios/serving/served_facts_json.h"
 
 namespace foretrace {
 namespace {

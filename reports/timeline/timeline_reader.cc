@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "reports/serving/facts_json.h"
 #include "reports/timeline/timeline_check.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
@@ -13,6 +12,7 @@
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/serving/served_facts_json.h"
 
 namespace foretrace {
 namespace {

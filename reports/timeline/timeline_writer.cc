@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "reports/serving/facts_json.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/serving/served_facts_json.h"
 
 namespace foretrace {
 namespace {

@@ -24,6 +24,7 @@
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/serving/grid.h"
+#include "sim/applications/serving/limits.h"
 #include "sim/applications/serving/timeline.h"
 #include "sim/applications/training/captured_usage.h"
 #include "sim/applications/training/memory_track.h"
@@ -181,6 +182,17 @@ void refuse_for_serving(const SimulateOptions& options) {
   }
 }
 
+/// "arithmetic 60 %, ...".
+std::string limits_words(const std::vector<ServingFacts::Share>& limits) {
+  constexpr double kLittle = 0.005;
+  std::vector<std::string> words;
+  for (const ServingFacts::Share& one : limits) {
+    if (one.share < kLittle) continue;
+    words.push_back(fmt::format("{} {:.0f} %", one.what, 100 * one.share));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 /// Requests and an engine: its iterations are simulated once, and the traffic goes through them.
 int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
                 const std::string& text) {
@@ -199,9 +211,17 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   print_error("{}", serving::engine_note(asked));
   const Timeline timeline = simulated(program, machine, options, text, true);
   const serving::Predicted predicted = serving::predict(asked, machine, timeline);
+  const auto limits = serving::limits_of(asked, predicted, timeline);
   if (!options.run.empty()) {
     Timeline requests = serving::timeline_of(asked, predicted, timeline, scenario.at.line);
     note_made_from(requests.origin, of_file);
+    requests.serving->limits = limits;
+    constexpr std::int64_t kMostAsked = 20'000;  // each change is the whole traffic again
+    if (predicted.middle.requests <= kMostAsked) {
+      requests.serving->what_if = serving::what_ifs(asked, predicted, machine, timeline);
+    } else {
+      print_error("{}: note: what-ifs are left out above {} requests\n", options.file, kMostAsked);
+    }
     write_run(requests, options.run);
     if (const auto drawn = requests.origin.versions.find("drawn");
         drawn != requests.origin.versions.end()) {
@@ -214,6 +234,7 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
     print_text(serving::json_of(scenario.serving, predicted, machine));
   } else {
     print_text(serving::text_of(scenario.serving, predicted));
+    print_out("{:<16}{}\n", "time goes on", limits_words(limits));
     print_out("\non {}{}\n", machine.name,
               options.machine_is_named ? "" : ", the default: --machine names another");
   }

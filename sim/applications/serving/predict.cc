@@ -15,7 +15,13 @@ std::vector<Served> all_engines(const Serving& serving, const std::vector<Arriva
   std::vector<Served> engines;
   for (std::int64_t i = 0; i < serving.replicas; ++i) {
     const std::vector<Arrival> own = of_replica(serving, arrivals, i);
-    if (!own.empty()) engines.push_back(serve(serving, own, blocks, seconds_of));
+    if (own.empty()) continue;
+    engines.push_back(serve(serving, own, blocks, seconds_of));
+    std::int64_t id = i;
+    for (Request& one : engines.back().requests) {
+      one.id = id;
+      id += serving.replicas;
+    }
   }
   return engines;
 }

@@ -11,6 +11,7 @@
 namespace foretrace::serving {
 
 struct Request {
+  std::int64_t id = 0;  ///< in the order of the traffic, over all engines
   std::int64_t arrival_ns = 0;
   std::int64_t prompt = 1, output = 1;
   std::int64_t generated = 0;

@@ -16,9 +16,9 @@ Times times_of(std::vector<double> values) {
   if (values.empty()) return times;
   times.mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  for (std::size_t i = 0; i < std::size(kPercentiles); ++i) {
-    times.percentiles[i] = quantile(values, static_cast<double>(kPercentiles[i]) / kHundred);
-  }
+  std::vector<double> shares;
+  for (const int percent : kPercentiles) shares.push_back(percent / kHundred);
+  std::ranges::copy(quantiles(values, shares), times.percentiles);
   return times;
 }
 

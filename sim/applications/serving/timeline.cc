@@ -190,11 +190,8 @@ class Writer {
   }
 
   void write_engine(const Served& engine, std::uint32_t process) {
-    for (std::int64_t i = 0; i < std::ssize(engine.requests); ++i) {
-      const std::int64_t id = i * serving_.replicas + process;  // dealt out in turn
-      if (is_drawn(id)) {
-        write_request(engine.requests[static_cast<std::size_t>(i)], id, process);
-      }
+    for (const Request& one : engine.requests) {
+      if (is_drawn(one.id)) write_request(one, one.id, process);
     }
     const std::uint32_t at = lane(LaneKind::Stream, process, "iterations");
     std::map<std::uint32_t, std::uint64_t> counts;

@@ -9,6 +9,19 @@ namespace {
 
 // Expected values: numpy.quantile([7, 1, 3, 10], p), its default method 'linear'. Sorted: 1 3 7 10;
 // position p * 3: 0.25 -> 0.75 -> 1 + 0.75 * 2 = 2.5; 0.95 -> 2.85 -> 7 + 0.85 * 3 = 9.55.
+TEST(Quantiles, AreThoseThatAreAskedOneByOne) {
+  std::vector<double> values;
+  for (int i = 0; i < 97; ++i) values.push_back(i * 41 % 97);
+  const std::vector<double> unsorted = values;
+  const std::vector<double> shares{0, 0.5, 0.5, 0.9, 0.95, 0.99, 1};
+  const std::vector<double> all = quantiles(values, shares);
+  ASSERT_EQ(all.size(), shares.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    EXPECT_DOUBLE_EQ(all[i], quantile(unsorted, shares[i])) << shares[i];
+    EXPECT_DOUBLE_EQ(all[i], 96 * shares[i]);
+  }
+}
+
 TEST(Quantile, InterpolatesLinearlyBetweenSortedValuesAsNumpyDoes) {
   const std::vector<double> values{7, 1, 3, 10};
   EXPECT_DOUBLE_EQ(quantile(values, 0), 1);

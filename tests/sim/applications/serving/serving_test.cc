@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/base/text/errors.h"
+#include "sim/applications/serving/limits.h"
 #include "sim/applications/serving/timeline.h"
 
 namespace foretrace::serving {
@@ -129,6 +130,25 @@ TEST(ServingSummary, IsAsTheDocumentDefinesIt) {
   EXPECT_EQ(summary.verdict, Verdict::Stable);
 }
 
+/// Work, not time: a hundred thousand requests ask as many iterations as they need, and no more.
+TEST(ServingScheduler, AsksEachIterationOnceForAHundredThousandRequests) {
+  Serving serving = small_engine();
+  serving.engine.max_batched_tokens = 2048;
+  serving.engine.max_requests = 256;
+  std::vector<Arrival> arrivals;
+  constexpr std::int64_t kRequests = 100'000, kOutput = 20;
+  for (std::int64_t i = 0; i < kRequests; ++i) arrivals.push_back({i * 100'000, 100, kOutput});
+  std::int64_t asked = 0, tokens = 0;
+  const Served served = serve(serving, arrivals, 100'000, [&](const Batch& batch) {
+    ++asked;
+    tokens += batch.tokens();
+    return 1e-3;
+  });
+  EXPECT_EQ(asked, std::ssize(served.iterations));
+  EXPECT_EQ(tokens, kRequests * (100 + kOutput - 1)) << "each token is computed once";
+  EXPECT_LT(asked, kRequests * (100 + kOutput) / 1000) << "batches are large";
+}
+
 TEST(ServingSummary, SaysThatAnEngineIsTooSlow) {
   Serving serving = small_engine();
   serving.engine.max_requests = 1;
@@ -144,6 +164,9 @@ TEST(ServingSummary, SaysThatAnEngineIsTooSlow) {
 
 Timeline drawn(const Serving& serving, Served served) {
   Predicted predicted;
+  for (std::size_t i = 0; i < served.requests.size(); ++i) {
+    served.requests[i].id = static_cast<std::int64_t>(i);
+  }
   predicted.engines.push_back(std::move(served));
   predicted.middle = predicted.fast = predicted.slow = summary_of(serving, predicted.engines);
   predicted.slow.ttft.mean = 2 * predicted.middle.ttft.mean;
@@ -190,8 +213,7 @@ TEST(ServingTimeline, ShowsAPreemptedRequestComputingItsPromptAgain) {
   const Timeline timeline =
       drawn(serving, serve(serving, at_once({{4, 6}, {4, 6}}), 4, millisecond));
   EXPECT_EQ(spans_of(timeline, "request 1"),
-            "request_prefill 0-1, request_decode 1-5, request_preempted 5-6, request_prefill 6-7, "
-            "request_decode 7-8");
+            "request_prefill 0-1, request_decode 1-5, request_preempted 5-6, request_prefill 6-8");
   EXPECT_EQ(timeline.memory.front().allocated, 2 * 4 * cache_bytes(serving)) << "two blocks";
   EXPECT_EQ(timeline.memory.front().reserved, 4 * 4 * cache_bytes(serving));
   EXPECT_EQ(timeline.memory.back().allocated, 0);
@@ -212,6 +234,30 @@ TEST(ServingTimeline, IsBoundedAndSaysSo) {
   EXPECT_EQ(timeline.serving->requests, 30'000);
   EXPECT_THAT(timeline.origin.versions.at("drawn"),
               ::testing::HasSubstr("2 neighbouring iterations are one span"));
+}
+
+TEST(ServingLimits, AreWhatDecidesTheKernelsAndTheHost) {
+  Timeline iterations;
+  OpRow region, kernel, sum;
+  region.kind = "region";
+  kernel.kind = "gemm";
+  sum.kind = "nccl_all_reduce";
+  iterations.ops = {region, kernel, sum};
+  iterations.lanes = {{LaneKind::HostThread, 0, 0, kNoDevice, "engine"},
+                      {LaneKind::Stream, 0, 0, 0, "default"}};
+  SpanDetail detail;
+  detail.decided_by = {{"gpu.hbm_bandwidth", -0.6}, {"gpu.bf16_flops", -0.2}, {"tiles.start", 0.2}};
+  const std::uint32_t by = intern(iterations, detail);
+  iterations.spans = {{1, 1, 0, 0, 500'000'000, 1, by}, {2, 1, 0, 500'000'000, 700'000'000, 1, 0}};
+  RegionSamples one;
+  one.samples_ns = {1'000'000'000};
+  iterations.regions = {one};
+  const Parts parts = parts_of(iterations).front();
+  EXPECT_NEAR(parts.memory, 0.3, 1e-9);
+  EXPECT_NEAR(parts.arithmetic, 0.1, 1e-9);
+  EXPECT_NEAR(parts.starts, 0.1, 1e-9);
+  EXPECT_NEAR(parts.links, 0.2, 1e-9);
+  EXPECT_NEAR(parts.host, 0.3, 1e-9) << "what nothing runs in";
 }
 
 TEST(ServingTimeline, IsOfItsTraffic) {

@@ -1,4 +1,4 @@
-#include "reports/serving/section.h"
+#include "reports/page/requests_section.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/serving/facts_json.h"
+#include "scenarios/serving/served_facts_json.h"
 
 #include <fmt/format.h>
 

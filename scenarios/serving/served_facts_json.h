@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "reports/serving/facts.h"
+#include "scenarios/serving/served_facts.h"
 
 namespace foretrace {
 
