@@ -25,7 +25,8 @@ TEST(Serving, IsSimulatedWithPercentilesAndAVerdict) {
   const Ran ran = scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("TTFT, ms"), HasSubstr("20 requests in"),
-                             HasSubstr("verdict         stable"), HasSubstr("on h100-nvswitch-8")));
+                             HasSubstr("verdict         stable"), HasSubstr("time goes on    "),
+                             HasSubstr("on h100-nvswitch-8")));
 }
 
 TEST(Serving, IsATableWithABandAround) {
@@ -79,9 +80,11 @@ TEST(Serving, WritesRequestsAndIterationsThatCompareReportAndExportRead) {
   EXPECT_EQ(ran.exit_code, 1) << "another machine's times";
   ran = scratch.run("foretrace report run -o page.html && cat page.html");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, AllOf(HasSubstr("<h2>Requests</h2>"), HasSubstr("Requests at a time"),
-                             HasSubstr("KV cache in use"), HasSubstr("request 19"),
-                             HasSubstr("arrivals: poisson")));
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("<h2>Requests</h2>"), HasSubstr("Requests at a time"),
+                    HasSubstr("KV cache in use"), HasSubstr("request 19"), HasSubstr("What limits"),
+                    HasSubstr("reading weights and cache"), HasSubstr("memory twice as fast"),
+                    HasSubstr("twice as many engines"), HasSubstr("arrivals: poisson")));
   EXPECT_EQ(scratch.run("foretrace export run --to kineto -o kineto").exit_code, 0);
   ran = scratch.run("foretrace explain run");
   EXPECT_EQ(ran.exit_code, 2);
@@ -94,6 +97,74 @@ TEST(Serving, RefusesWhatItHasNoUseFor) {
   const Ran ran = scratch.run("foretrace simulate chat.yaml --few-passes");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("--few-passes: not for a scenario with 'serving'"));
+}
+
+const std::string kAsked =
+    "foretrace plan-serving llama3.2-1b --rate 20/s --prompt 300 --output 20 --ttft-ms 200 ";
+
+TEST(PlanServing, OfAModelFindsTheFewestGpusOfEachMachineAndWritesAPage) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(kAsked +
+                              "--machine 8xH100-SXM --machine 8xB200 --cost-per-gpu-hour 2 "
+                              "--cost-per-gpu-hour 8xB200=4 -o plan.html -o plan.json -o plan.csv "
+                              "--write-scenario 1 best.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("  1  8x"), HasSubstr("cost/M tokens"),
+                             HasSubstr("1 times: vllm serve MODEL --tensor-parallel-size 1"),
+                             HasSubstr("wrote best.yaml: foretrace simulate best.yaml")));
+  EXPECT_THAT(scratch.run("cat plan.html").out,
+              AllOf(HasSubstr("1 GPU of 8x"), HasSubstr("first token within 200 ms"),
+                    HasSubstr("throughput against time per token"), HasSubstr("<svg"),
+                    HasSubstr("--tensor-parallel-size 1")));
+  const auto json = nlohmann::json::parse(scratch.run("cat plan.json").out);
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["gpus"], 1);
+  const auto& loads = row["loads"];
+  ASSERT_GE(loads.size(), 5U);
+  EXPECT_EQ(loads[0]["requests"], 1);
+  EXPECT_GT(loads[4]["output_tokens_per_s"], loads[0]["output_tokens_per_s"]);
+  EXPECT_GT(loads[4]["tpot_p50_ms"], loads[0]["tpot_p50_ms"]);
+  EXPECT_LE(loads[0]["low"], loads[0]["output_tokens_per_s"]);
+  const double cost = row["machine"] == "8xB200" ? 4.0 : 2.0;
+  EXPECT_NEAR(row["cost_per_million_tokens"].get<double>(),
+              cost / 3600 / row["output_tokens_per_s"].get<double>() * 1e6, 1e-6);
+  EXPECT_EQ(scratch.run("grep -c 8x plan.csv").out, "8\n");
+  EXPECT_EQ(scratch.run("foretrace check best.yaml && foretrace simulate best.yaml").exit_code, 0);
+}
+
+TEST(PlanServing, SaysWhatIsMissing) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const auto refusal = [&](const std::string& command) {
+    const Ran ran = scratch.run(command);
+    EXPECT_EQ(ran.exit_code, 2) << command;
+    return ran.err;
+  };
+  EXPECT_THAT(refusal("foretrace plan-serving llama3-70b"),
+              HasSubstr("a model needs its requests: --rate 20/s --prompt 2000 --output 300"));
+  EXPECT_THAT(refusal("foretrace plan-serving llama3-7b --rate 2/s --prompt 9 --output 9"),
+              HasSubstr("did you mean 'llama2-7b'"));
+  EXPECT_THAT(refusal("foretrace plan-serving llama3-8b --rate 2 --prompt 9 --output 9"),
+              HasSubstr("'2' is no rate"));
+  EXPECT_THAT(refusal("foretrace plan-serving chat.yaml --rate 20/s"),
+              HasSubstr("the file says them"));
+  EXPECT_THAT(refusal("foretrace plan-serving chat.yaml --write-scenario 1 best.yaml"),
+              HasSubstr("for a model's name"));
+  EXPECT_THAT(refusal("foretrace plan-serving chat.yaml --cost-per-gpu-hour 8xB200=x"),
+              HasSubstr("a number above 0, or MACHINE=NUMBER"));
+  EXPECT_THAT(refusal(kAsked + "--write-scenario 99 best.yaml"), HasSubstr("there is no such row"));
+}
+
+TEST(PlanServing, OfSeveralScenariosHasARowOfEach) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  std::string other = kChat;
+  other.replace(other.find("name: chat"), 10, "name: talk");
+  scratch.write("talk.yaml", other);
+  const Ran ran = scratch.run("foretrace plan-serving chat.yaml talk.yaml -o plan.html --csv");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("scenario,machine,tensor"), HasSubstr("\nchat,"),
+                             HasSubstr("\ntalk,")));
 }
 
 TEST(Serving, SaysWhatDoesNotFit) {

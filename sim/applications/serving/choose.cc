@@ -7,6 +7,7 @@
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program.h"
 #include "scenarios/serving/grid.h"
+#include "scenarios/serving/traffic.h"
 #include "sim/applications/serving/predict.h"
 #include "sim/engine/children.h"
 #include "sim/simulate.h"
@@ -15,6 +16,10 @@ namespace foretrace::serving {
 namespace {
 
 constexpr std::int64_t kMostReplicas = 512;
+
+constexpr double Load::*kLoadValues[] = {&Load::requests, &Load::ttft_ms,
+                                         &Load::tpot_ms,  &Load::output_tokens_per_s,
+                                         &Load::low,      &Load::high};
 
 double tenth(const Times& times) { return times.percentiles[1]; }
 
@@ -26,9 +31,13 @@ bool holds(const Summary& summary, const Limits& limits) {
 
 /// What a child sends.
 std::vector<double> numbers_of(const Choice& c) {
-  return {
+  std::vector<double> numbers{
       static_cast<double>(c.replicas), c.ttft_ms,         c.tpot_ms, c.output_tokens_per_s, c.cache,
       c.holds_slow ? 1.0 : 0.0,        c.fits ? 1.0 : 0.0};
+  for (const Load& load : c.loads) {
+    for (const auto value : kLoadValues) numbers.push_back(load.*value);
+  }
+  return numbers;
 }
 
 Choice from(const std::vector<double>& numbers, const Machine& machine, std::int64_t tensor) {
@@ -41,11 +50,32 @@ Choice from(const std::vector<double>& numbers, const Machine& machine, std::int
   choice.cache = numbers[4];
   choice.holds_slow = numbers[5] > 0;
   choice.fits = numbers[6] > 0;
+  for (std::size_t at = 7; at < numbers.size();) {
+    Load& load = choice.loads.emplace_back();
+    for (const auto value : kLoadValues) load.*value = numbers[at++];
+  }
   return choice;
 }
 
+/// The traffic's lengths on one engine, so many requests at a time, twice as many in all.
+Serving loaded(Serving serving, std::int64_t requests) {
+  const std::vector<Arrival> lengths = arrivals_of(serving.traffic);
+  serving.replicas = 1;
+  serving.traffic.arrivals = Arrivals::Trace;
+  serving.traffic.trace.clear();
+  constexpr std::int64_t kFewest = 8;
+  serving.traffic.requests = std::max(2 * requests, kFewest);
+  for (std::int64_t i = 0; i < serving.traffic.requests; ++i) {
+    Arrival one = lengths[static_cast<std::size_t>(i) % lengths.size()];
+    one.at_ns = i < requests ? std::optional<std::int64_t>{0} : std::nullopt;
+    serving.traffic.trace.push_back(one);
+  }
+  return serving;
+}
+
 /// As few replicas as hold the limits: twice as many until they do, then between.
-std::vector<double> fewest(Serving serving, const Limits& limits, const Machine& machine) {
+std::vector<double> fewest(Serving serving, const Limits& limits, const Machine& machine,
+                           bool with_loads) {
   Choice choice{.tensor = serving.tensor};
   serving = on_machine(std::move(serving), machine);
   Program head;
@@ -87,13 +117,23 @@ std::vector<double> fewest(Serving serving, const Limits& limits, const Machine&
   choice.tpot_ms = tenth(found.middle.tpot);
   choice.output_tokens_per_s = found.middle.output_tokens_per_s;
   choice.cache = found.middle.most_of_cache;
+  const std::int64_t at_once = std::min(serving.engine.max_requests, serving.traffic.requests);
+  for (std::int64_t requests = 1; with_loads && requests <= at_once; requests *= 2) {
+    const Predicted p = predict(loaded(serving, requests), machine, timeline);
+    choice.loads.push_back({.requests = static_cast<double>(requests),
+                            .ttft_ms = p.middle.ttft.percentiles[0],
+                            .tpot_ms = p.middle.tpot.percentiles[0],
+                            .output_tokens_per_s = p.middle.output_tokens_per_s,
+                            .low = p.slow.output_tokens_per_s,
+                            .high = p.fast.output_tokens_per_s});
+  }
   return numbers_of(choice);
 }
 
 }  // namespace
 
 std::vector<Choice> choices(const Serving& serving, const Limits& limits,
-                            const std::vector<Machine>& machines) {
+                            const std::vector<Machine>& machines, bool with_loads) {
   std::vector<Job> jobs;
   std::vector<std::pair<const Machine*, std::int64_t>> asked;
   for (const Machine& machine : machines) {
@@ -102,7 +142,8 @@ std::vector<Choice> choices(const Serving& serving, const Limits& limits,
       Serving one = serving;
       one.tensor = tensor;
       asked.emplace_back(&machine, tensor);
-      jobs.push_back([one, limits, &machine] { return fewest(one, limits, machine); });
+      jobs.push_back(
+          [one, limits, &machine, with_loads] { return fewest(one, limits, machine, with_loads); });
     }
   }
   const auto numbers = run_in_children(jobs);

@@ -16,6 +16,14 @@ struct Limits {
   std::optional<double> ttft_ms, tpot_ms;
 };
 
+/// One engine with so many requests at a time, each one that ends followed by the next.
+struct Load {
+  double requests = 0;
+  double ttft_ms = 0, tpot_ms = 0;  ///< p50
+  double output_tokens_per_s = 0;   ///< and at the ends of the band
+  double low = 0, high = 0;
+};
+
 /// One number of GPUs for each layer, and as few engines of it as hold the limits.
 struct Choice {
   std::string machine;
@@ -26,13 +34,14 @@ struct Choice {
   double cache = 0;         ///< the largest share of it in use
   bool holds_slow = false;  ///< at the slow end of the band, too
   bool fits = true;         ///< else weights leave no room for a cache
+  std::vector<Load> loads = {};
   std::int64_t gpus() const { return tensor * replicas; }
 };
 
 /// In the order of GPUs, those that hold nothing last. Each in a child: call before any engine of
-/// this process has had a flow.
+/// this process has had a flow. `with_loads`: also one engine of each, alone, under growing load.
 std::vector<Choice> choices(const Serving& serving, const Limits& limits,
-                            const std::vector<Machine>& machines);
+                            const std::vector<Machine>& machines, bool with_loads = false);
 
 /// Arguments of vLLM's `serve` that say the same.
 std::string vllm_command(const Serving& serving, const Choice& choice);
