@@ -15,7 +15,6 @@
 #include "reports/page/lanes_svg.h"
 #include "reports/page/overview.h"
 #include "reports/page/packed.h"
-#include "reports/page/requests_section.h"
 #include "reports/page/sweeps.h"
 #include "reports/page/uses_section.h"
 #include "reports/table/text_table.h"

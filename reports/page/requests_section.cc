@@ -1,5 +1,3 @@
-#include "reports/page/requests_section.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "reports/page/curves.h"
+#include "reports/page/uses_section.h"
 #include "reports/table/text_table.h"
 
 namespace foretrace {
