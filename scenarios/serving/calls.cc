@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "scenarios/program/product_type.h"
@@ -13,14 +12,6 @@ namespace {
 
 constexpr std::int64_t kFloat = 4;
 constexpr std::int64_t kIndex = 8;
-
-/// Experts that so many tokens reach, where each chooses evenly.
-std::int64_t reached(const training::Architecture& model, std::int64_t rows) {
-  const double all = static_cast<double>(model.experts);
-  const double missed =
-      std::pow(1 - static_cast<double>(model.top_k) / all, static_cast<double>(rows));
-  return std::max<std::int64_t>(1, std::llround(all * (1 - missed)));
-}
 
 }  // namespace
 
@@ -114,7 +105,7 @@ void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inpu
 
 /// Of what each of the GPUs has added up of a layer's half.
 void Calls::all_reduce(std::int64_t rows) {
-  if (serving_.tensor == 1 || adds_itself(serving_, rows)) return;
+  if (serving_.layout.tensor == 1 || adds_itself(serving_, rows)) return;
   const std::int64_t bytes = summed_bytes(serving_, rows);
   const BufferRef whole = buffer("sums", bytes);
   host(FrameworkWork::Collective);
@@ -127,6 +118,25 @@ void Calls::all_reduce(std::int64_t rows) {
                      .type = DataType::BFloat16,
                      .root = {}},
       "all_reduce");
+}
+
+/// Rows of every group to all of them, or sums of what these made of the rows back.
+void Calls::collective(CollectiveKind kind, std::int64_t rows) {
+  if (serving_.layout.data == 1 || exchanges_itself(serving_)) return;
+  const std::int64_t bytes = summed_bytes(serving_, rows);
+  const BufferRef own = buffer("rows_of_a_group", bytes);
+  const BufferRef all = buffer("rows_of_all", bytes * serving_.layout.data);
+  const bool gathers = kind == CollectiveKind::AllGather;
+  host(FrameworkWork::Collective);
+  add(NcclCollective{.kind = kind,
+                     .comm = {},
+                     .stream = stream(),
+                     .send = gathers ? own : all,
+                     .recv = gathers ? all : own,
+                     .size = {bytes},
+                     .type = DataType::BFloat16,
+                     .root = {}},
+      gathers ? "gather_rows" : "scatter_sums");
 }
 
 void Calls::add_residual(std::int64_t rows) {
@@ -147,7 +157,7 @@ void Calls::rotate(std::int64_t rows, std::int64_t width) {
 
 void Calls::latent_products(std::int64_t rows) {
   const training::Latent& latent = model_.latent;
-  const std::int64_t heads = model_.heads / serving_.tensor;
+  const std::int64_t heads = model_.heads / serving_.layout.tensor;
   if (latent.queries > 0) {
     product("query_down", latent.queries, model_.hidden, rows);
     kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf, latent.queries);
@@ -164,8 +174,8 @@ void Calls::latent_products(std::int64_t rows) {
 
 void Calls::attention(const training::Layer& layer, const Batch& batch) {
   const std::int64_t rows = batch.tokens();
-  const std::int64_t q = model_.q_width() / serving_.tensor;
-  const std::int64_t heads = std::max<std::int64_t>(1, model_.kv_heads / serving_.tensor);
+  const std::int64_t q = model_.q_width() / serving_.layout.tensor;
+  const std::int64_t heads = std::max<std::int64_t>(1, model_.kv_heads / serving_.layout.tensor);
   const std::int64_t k = heads * model_.head_dim, v = heads * model_.value_width();
   if (model_.latent.keys > 0) {
     latent_products(rows);
@@ -196,7 +206,8 @@ void Calls::attention(const training::Layer& layer, const Batch& batch) {
   if (!fused_ && batch.decodes > 0 && batch.chunk_tokens > 0) {
     kernel("join_rows", KernelKind::Concatenate, 2 * rows * q * kHalf);
   }
-  product("output", model_.hidden, model_.heads * model_.value_width() / serving_.tensor, rows);
+  product("output", model_.hidden, model_.heads * model_.value_width() / serving_.layout.tensor,
+          rows);
   all_reduce(rows);
 }
 
@@ -215,25 +226,31 @@ void Calls::feed_forward(std::int64_t width, std::int64_t rows) {
   product("down", model_.hidden, width, rows);
 }
 
-/// A grouped product is one of all experts that the tokens reach, each with an even share of them.
-void Calls::experts(std::int64_t rows) {
-  const std::int64_t scores = rows * model_.experts * kFloat;
-  product("router", model_.experts, model_.hidden, rows, 1, false);
+void Calls::shared_expert(std::int64_t rows) {
+  feed_forward(model_.shared_ffn / serving_.layout.tensor, rows);
+}
+
+/// Tokens of all groups reach the experts of this GPU.
+void Calls::experts(std::int64_t own_rows) {
+  const training::Architecture& model = model_;
+  const std::int64_t rows = own_rows * serving_.layout.data;
+  const std::int64_t scores = own_rows * model.experts * kFloat;
+  product("router", model.experts, model.hidden, own_rows, 1, false);
   kernel("router_best", KernelKind::Softmax, 2 * scores);
+  collective(CollectiveKind::AllGather, own_rows);
   const int small = fused_ ? 2 : 14;  // sums, casts, sorting, counts, order
   for (int i = 0; i < small; ++i) {
-    kernel("router_order", KernelKind::Pointwise, 2 * rows * model_.top_k * kIndex);
+    kernel("router_order", KernelKind::Pointwise, 2 * rows * model.top_k * kIndex);
   }
-  const std::int64_t copies = rows * model_.top_k;
-  const std::int64_t all = reached(model_, rows), each = (copies + all - 1) / all;
-  const std::int64_t width = model_.ffn / serving_.tensor;
-  if (!fused_) kernel("sort_rows", KernelKind::Gather, 2 * copies * model_.hidden * kHalf);
-  product("expert_up", 2 * width, model_.hidden, each, all);
+  const auto [all, each, copies, width] = expert_work(serving_, own_rows);
+  if (!fused_) kernel("sort_rows", KernelKind::Gather, 2 * copies * model.hidden * kHalf);
+  product("expert_up", 2 * width, model.hidden, each, all);
   activation(width, copies);
-  product("expert_down", model_.hidden, width, each, all);
-  if (!fused_) kernel("weigh_rows", KernelKind::Pointwise, 2 * copies * model_.hidden * kHalf);
-  kernel("sum_rows", KernelKind::Gather, (copies + rows) * model_.hidden * kHalf);
-  feed_forward(model_.shared_ffn / serving_.tensor, rows);
+  product("expert_down", model.hidden, width, each, all);
+  if (!fused_) kernel("weigh_rows", KernelKind::Pointwise, 2 * copies * model.hidden * kHalf);
+  kernel("sum_rows", KernelKind::Gather, (copies + rows) * model.hidden * kHalf);
+  collective(CollectiveKind::ReduceScatter, own_rows);
+  shared_expert(own_rows);
 }
 
 void Calls::layer(const training::Layer& layer, const Batch& batch) {
@@ -249,7 +266,7 @@ void Calls::layer(const training::Layer& layer, const Batch& batch) {
   if (layer.has_experts) {
     experts(rows);
   } else {
-    feed_forward(model_.dense_width() / serving_.tensor, rows);
+    feed_forward(model_.dense_width() / serving_.layout.tensor, rows);
   }
   all_reduce(rows);
   add_residual(rows);
@@ -265,7 +282,7 @@ void Calls::ends(const Batch& batch) {
     kernel("last_rows", KernelKind::Gather, 2 * rows * model_.hidden * kHalf);
   }
   kernel("norm", KernelKind::RmsNorm, 2 * rows * model_.hidden * kHalf, model_.hidden);
-  const std::int64_t words = model_.vocab / serving_.tensor;
+  const std::int64_t words = model_.vocab / serving_.layout.tensor;
   layer_ = model_.layers;
   product("head", words, model_.hidden, rows, 1, false);
   kernel("sample", KernelKind::Softmax, rows * words * kHalf);

@@ -40,12 +40,14 @@ class Calls {
                std::int64_t batch = 1, bool is_narrow = true);
   void attends(std::string_view id, const AttentionWork& work);
   void all_reduce(std::int64_t rows);
+  void collective(CollectiveKind kind, std::int64_t rows);
   void layer(const training::Layer& layer, const Batch& batch);
   void attention(const training::Layer& layer, const Batch& batch);
   void latent_products(std::int64_t rows);
   void rotate(std::int64_t rows, std::int64_t width);
   void feed_forward(std::int64_t width, std::int64_t rows);
   void experts(std::int64_t rows);
+  void shared_expert(std::int64_t rows);
   void activation(std::int64_t width, std::int64_t rows);
   void add_residual(std::int64_t rows);
   void ends(const Batch& batch);

@@ -46,16 +46,38 @@ Scales product_scales(Precision precision) {
   return precision == Precision::Float8 ? Scales::Row : Scales::Tensor;
 }
 
-std::string why_not_split(const training::Architecture& model, std::int64_t tensor) {
-  const auto refuse = [tensor](std::int64_t count, const char* what) {
-    return fmt::format("{} {} cannot be split over {} GPUs", count, what, tensor);
+std::string why_not_split(const training::Architecture& model, const Layout& layout) {
+  const auto refuse = [](std::int64_t count, const char* what, std::int64_t gpus) {
+    return fmt::format("{} {} cannot be split over {} GPUs", count, what, gpus);
   };
-  if (model.heads % tensor != 0) return refuse(model.heads, "heads");
+  const std::int64_t tensor = layout.tensor;
+  if (model.heads % tensor != 0) return refuse(model.heads, "heads", tensor);
   if (model.latent.keys == 0 && model.kv_heads % tensor != 0 && tensor % model.kv_heads != 0) {
-    return refuse(model.kv_heads, "heads of keys");
+    return refuse(model.kv_heads, "heads of keys", tensor);
   }
-  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
-  return width % tensor != 0 ? refuse(width, "columns of the feed-forward network") : "";
+  if (model.experts == 0) {
+    if (layout.expert > 1) return "'expert' is for networks of experts";
+    if (layout.data > 1) {
+      return "'data' is for networks of experts: without, groups are engines of their own, as "
+             "'replicas'";
+    }
+    const std::int64_t width = model.dense_width();
+    return width % tensor != 0 ? refuse(width, "columns of the feed-forward network", tensor) : "";
+  }
+  if (layout.gpus() % layout.expert != 0) {
+    return fmt::format("'expert: {}' does not divide the {} GPUs", layout.expert, layout.gpus());
+  }
+  if (model.experts % layout.expert != 0) return refuse(model.experts, "experts", layout.expert);
+  const std::int64_t share = layout.expert_tensor();
+  return model.ffn % share != 0 ? refuse(model.ffn, "columns of an expert", share) : "";
+}
+
+Serving prompts_of(const Serving& serving) {
+  Serving prompts = serving;
+  prompts.layout = serving.apart->prefill;
+  prompts.replicas = serving.apart->prefill_engines;
+  prompts.apart.reset();
+  return prompts;
 }
 
 std::int64_t cache_bytes(const Serving& serving) {
@@ -64,7 +86,7 @@ std::int64_t cache_bytes(const Serving& serving) {
   if (model.latent.keys > 0) {  // one short vector for all heads, on every GPU whole
     return model.layers * (model.latent.keys + model.latent.rotary) * element;
   }
-  const std::int64_t heads = std::max<std::int64_t>(1, model.kv_heads / serving.tensor);
+  const std::int64_t heads = std::max<std::int64_t>(1, model.kv_heads / serving.layout.tensor);
   return model.layers * heads * (model.head_dim + model.value_width()) * element;
 }
 
@@ -73,11 +95,12 @@ std::int64_t weight_bytes(const Serving& serving) {
   std::int64_t products = 0, rest = 0;
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const auto layer =
-        training::layer_parameters(model, model.layer(i), serving.tensor, model.experts);
-    products += layer.products + layer.experts / serving.tensor;
+        training::layer_parameters(model, model.layer(i), serving.layout.tensor, model.experts);
+    products += layer.products + layer.experts / serving.layout.gpus();
     rest += layer.rest;
   }
-  const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.tensor;
+  const std::int64_t ends =
+      model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.layout.tensor;
   return bytes_of(products, product_type(serving.precision), product_scales(serving.precision)) +
          2 * (rest + ends + model.hidden * model.norm_parts());
 }

@@ -60,24 +60,56 @@ struct Traffic {
 /// Of weights and of what they multiply. Float4 is NVIDIA's, a scale for each 16 numbers.
 enum class Precision : std::uint8_t { BFloat16, Float8, Float4 };
 
+/// How the GPUs of an engine share the model. Each group of `tensor` has requests of its own, and
+/// attention for them; experts lie on `expert` parts of all groups.
+struct Layout {
+  std::int64_t tensor = 1;  ///< GPUs that share each layer
+  std::int64_t data = 1;    ///< groups of those
+  std::int64_t expert = 1;
+
+  std::int64_t gpus() const { return tensor * data; }
+  /// GPUs that share an expert.
+  std::int64_t expert_tensor() const { return gpus() / expert; }
+};
+
+/// Engines that compute prompts, and engines that go on from the first token.
+struct Apart {
+  Layout prefill;
+  std::int64_t prefill_engines = 1;
+};
+
+enum class Router : std::uint8_t { RoundRobin, LeastLoaded };
+
 struct Serving {
   std::string name, file;
   training::Architecture model;
   Precision precision = Precision::BFloat16;  ///< of the layers' products
   bool float8_cache = false;
-  std::int64_t tensor = 1;      ///< GPUs that share each layer
-  std::int64_t replicas = 1;    ///< engines, each with its own GPUs
-  bool has_nvlink = true;       ///< between the GPUs of an engine: the machine's, not the file's
-  std::int64_t prefix_ppm = 0;  ///< of a prompt's tokens that the cache has already
+  Layout layout;
+  std::int64_t replicas = 1;   ///< engines, each with its own GPUs
+  std::optional<Apart> apart;  ///< layout and replicas are then of those that go on
+  Router router = Router::RoundRobin;
+  bool has_nvlink = true;  ///< between GPUs that share layers: the machine's, not the file's
+  bool groups_have_nvlink = true;  ///< between all GPUs of an engine
+  std::int64_t prefix_ppm = 0;     ///< of a prompt's tokens that the cache has already
   Engine engine;
   Traffic traffic;
+
+  /// Of all engines.
+  std::int64_t gpus() const {
+    const std::int64_t prompts = apart ? apart->prefill.gpus() * apart->prefill_engines : 0;
+    return layout.gpus() * replicas + prompts;
+  }
 };
 
 DataType product_type(Precision precision);
 Scales product_scales(Precision precision);
 
-/// Why so many GPUs cannot share each layer, heads and widths whole on each; empty: they can.
-std::string why_not_split(const training::Architecture& model, std::int64_t tensor);
+/// Why GPUs cannot share the model so, heads, widths and experts whole on each; empty: they can.
+std::string why_not_split(const training::Architecture& model, const Layout& layout);
+
+/// The engines that compute prompts, as a description of their own (`apart` must be there).
+Serving prompts_of(const Serving& serving);
 
 /// Bytes that a token's keys and values take on one GPU.
 std::int64_t cache_bytes(const Serving& serving);

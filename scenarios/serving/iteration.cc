@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -28,11 +29,11 @@ struct Widths {
 };
 Widths widths_of(const Serving& serving) {
   const training::Architecture& model = serving.model;
-  const std::int64_t heads = model.heads / serving.tensor;
+  const std::int64_t heads = model.heads / serving.layout.tensor;
   if (model.latent.keys > 0) {  // heads share one short vector, which is key and value
     return {heads, 1, model.latent.keys + model.latent.rotary, model.latent.keys};
   }
-  return {heads, std::max<std::int64_t>(1, model.kv_heads / serving.tensor), model.head_dim,
+  return {heads, std::max<std::int64_t>(1, model.kv_heads / serving.layout.tensor), model.head_dim,
           model.value_width()};
 }
 
@@ -48,16 +49,38 @@ AttentionWork work_of(const Serving& serving, std::int64_t queries, std::int64_t
           .width = widths.key};
 }
 
+/// Experts that so many tokens reach, where each chooses evenly.
+std::int64_t reached(const training::Architecture& model, std::int64_t rows) {
+  const double all = static_cast<double>(model.experts);
+  const double missed =
+      std::pow(1 - static_cast<double>(model.top_k) / all, static_cast<double>(rows));
+  return std::max<std::int64_t>(1, std::llround(all * (1 - missed)));
+}
+
+/// Of so many, spread evenly over `parts`, those of the part that has most.
+std::int64_t share_of(std::int64_t many, std::int64_t parts) { return (many + parts - 1) / parts; }
+
+/// Of the GPUs that share layers; or of the groups, where these give each other rows by NCCL. Not
+/// of both (sim/applications/serving/predict.h refuses that).
 void add_communicator(const Serving& serving, Program& program) {
-  if (serving.tensor == 1) return;
-  Communicator world;
-  world.name = "tensor_parallel";
-  for (std::uint32_t rank = 0; rank < serving.tensor; ++rank) world.members.push_back({rank, 0});
-  program.communicators.push_back(std::move(world));
+  if (program.processes == 1) return;
+  Communicator made;
+  made.name = serving.layout.tensor > 1 ? "tensor_parallel" : "groups";
+  for (std::uint32_t rank = 0; rank < program.processes; ++rank) made.members.push_back({rank, 0});
+  program.communicators.push_back(std::move(made));
   program.comms.push_back({0, 0});
 }
 
 }  // namespace
+
+void Batch::add(const Batch& other) {
+  decodes += other.decodes;
+  decode_keys += other.decode_keys;
+  chunks += other.chunks;
+  chunk_tokens += other.chunk_tokens;
+  chunk_keys += other.chunk_keys;
+  chunk_pairs += other.chunk_pairs;
+}
 
 AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
                                const Batch& batch) {
@@ -71,6 +94,17 @@ AttentionWork chunk_attention(const Serving& serving, const training::Layer& lay
   return work_of(serving, batch.chunk_tokens, batch.chunk_keys, pairs);
 }
 
+ExpertWork expert_work(const Serving& serving, std::int64_t tokens) {
+  const training::Architecture& model = serving.model;
+  const Layout& layout = serving.layout;
+  const std::int64_t rows = tokens * layout.data;
+  ExpertWork work{.copies = share_of(rows * model.top_k, layout.expert),
+                  .width = model.ffn / layout.expert_tensor()};
+  work.experts = share_of(reached(model, rows), layout.expert);
+  work.rows = share_of(work.copies, work.experts);
+  return work;
+}
+
 std::int64_t summed_bytes(const Serving& serving, std::int64_t tokens) {
   return tokens * serving.model.hidden * kHalf;
 }
@@ -78,8 +112,13 @@ std::int64_t summed_bytes(const Serving& serving, std::int64_t tokens) {
 bool adds_itself(const Serving& serving, std::int64_t tokens) {
   constexpr std::int64_t kMost = 8LL << 20;
   constexpr std::int64_t kMostGpus = 8;
-  return serving.engine.kind != EngineKind::Foretrace && serving.has_nvlink && serving.tensor > 1 &&
-         serving.tensor <= kMostGpus && summed_bytes(serving, tokens) <= kMost;
+  const std::int64_t gpus = serving.layout.tensor;
+  return serving.engine.kind != EngineKind::Foretrace && serving.has_nvlink && gpus > 1 &&
+         gpus <= kMostGpus && summed_bytes(serving, tokens) <= kMost;
+}
+
+bool exchanges_itself(const Serving& serving) {
+  return serving.engine.kind != EngineKind::Foretrace && serving.groups_have_nvlink;
 }
 
 std::int64_t graph_of(const Engine& engine, const Batch& batch) {
@@ -93,7 +132,9 @@ std::int64_t graph_of(const Engine& engine, const Batch& batch) {
 Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
                    const SourceSpot& at) {
   Program program = head_of(head);
-  program.processes = static_cast<std::uint32_t>(serving.tensor);
+  const bool alike = serving.layout.data == 1 || exchanges_itself(serving);  // one group says all
+  program.processes =
+      static_cast<std::uint32_t>(alike ? serving.layout.tensor : serving.layout.gpus());
   program.devices = 1;
   add_default_streams(program);
   add_communicator(serving, program);

@@ -24,6 +24,7 @@ struct Batch {
 
   std::int64_t tokens() const { return decodes + chunk_tokens; }
   std::int64_t requests() const { return decodes + chunks; }
+  void add(const Batch& other);
   friend auto operator<=>(const Batch&, const Batch&) = default;
 };
 
@@ -36,20 +37,34 @@ AttentionWork decode_attention(const Serving& serving, const training::Layer& la
 AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,
                               const Batch& batch);
 
+/// The two grouped products of a layer's experts on one GPU: all of its experts that the tokens
+/// reach, each with an even share of them.
+struct ExpertWork {
+  std::int64_t experts = 0, rows = 0;  ///< reached, and tokens of each
+  std::int64_t copies = 0;             ///< of tokens, for all of them
+  std::int64_t width = 0;              ///< of an expert, this GPU's part
+};
+/// Of so many tokens of each group.
+ExpertWork expert_work(const Serving& serving, std::int64_t tokens);
+
 /// Requests of the CUDA graph that computes such a batch; 0: it is called kernel by kernel.
 std::int64_t graph_of(const Engine& engine, const Batch& batch);
 
 /// Iterations one behind the other, each a region with its index for a name, on the GPUs of one
-/// replica. Graphs are captured before. Times of the host's own work between them are not in it.
-/// Of sums that the engine's own kernels compute there is none (adds_itself).
+/// engine; batches are those of each of its groups. Graphs are captured before. Times of the host's
+/// own work between them are not in it. Of sums that the engine's own kernels compute there is none
+/// (adds_itself).
 Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
                    const SourceSpot& at);
 
-/// Bytes of an all-reduce, of which a layer has two where it is split.
+/// Bytes of a group's rows: of an all-reduce, of which a layer has two where it is split.
 std::int64_t summed_bytes(const Serving& serving, std::int64_t tokens);
 /// Whether the engine adds them up by a kernel of its own, in one step, every GPU reading all
 /// others' memory: small ones between GPUs that NVLink joins. vLLM's custom_all_reduce takes up to
 /// 8 MiB; the others' are taken to be as that.
 bool adds_itself(const Serving& serving, std::int64_t tokens);
+
+/// Whether groups give each other the rows of experts by such kernels: where NVLink joins them all.
+bool exchanges_itself(const Serving& serving);
 
 }  // namespace foretrace::serving

@@ -7,14 +7,13 @@
 
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/serving/read_placement.h"
 #include "scenarios/serving/read_traffic.h"
 #include "scenarios/serving/traffic.h"
 #include "scenarios/training_step/read.h"
 
 namespace foretrace::serving {
 namespace {
-
-constexpr std::int64_t kMost = 10'000'000;  // of any count: tokens, requests
 
 const Choices<EngineKind>& engine_words() {
   static const Choices<EngineKind> kWords{{"foretrace", EngineKind::Foretrace},
@@ -34,12 +33,6 @@ Engine defaults_of(EngineKind kind) {
   engine.max_length = 131'072;
   if (kind == EngineKind::Sglang) engine.memory_ppm = 880'000;
   return engine;
-}
-
-void read_count(Reader& reader, MapReader& map, std::string_view key, std::int64_t& value,
-                std::int64_t most = kMost) {
-  const YamlNode* node = map.optional(key);
-  if (node != nullptr) value = read_constant(reader, *node, kNumber, 1, most);
 }
 
 void read_flag_of(Reader& reader, MapReader& map, std::string_view key, bool& value) {
@@ -132,13 +125,7 @@ Serving read_serving(Reader& reader, const YamlNode& node) {
   if (const YamlNode* engine = map.optional("engine")) {
     serving.engine = read_engine(reader, *engine);
   }
-  const YamlNode* parallel = map.optional("parallel");
-  if (parallel != nullptr) {
-    MapReader degrees{*parallel, "'parallel'", reader.problems};
-    read_count(reader, degrees, "tensor", serving.tensor, 1024);
-    degrees.finish();
-  }
-  read_count(reader, map, "replicas", serving.replicas, 4096);
+  read_placement(reader, node, map, serving);
   if (const YamlNode* hits = map.optional("prefix_hits")) {
     serving.prefix_ppm = read_share(reader, *hits, 0, 999'999);
   }
@@ -146,9 +133,6 @@ Serving read_serving(Reader& reader, const YamlNode& node) {
   if (traffic != nullptr) serving.traffic = read_traffic(reader, *traffic);
   map.finish();
   if (!map.is_sound()) return serving;
-  if (const std::string why = why_not_split(serving.model, serving.tensor); !why.empty()) {
-    reader.problems.error(parallel == nullptr ? node : *parallel, why);
-  }
   if (!serving.engine.release.empty()) {
     reader.problems.warning(node,
                             "releases of an engine are not told apart: 'release' changes nothing");

@@ -202,23 +202,31 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   const Machine of_file = changed_machine(options.machine, options.with);
   Machine machine = of_file;
   leave_out_terms(machine, options.without);
-  const serving::Serving asked = serving::on_machine(scenario.serving, machine);
-  const Program program = serving::iterations(asked, serving::batches_of(serving::grid_of(asked)),
-                                              scenario.program, scenario.at);
-  if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
-    throw UsageError{render(problems, text)};
+  const std::vector<serving::Serving> kinds = serving::kinds_of(scenario.serving, machine);
+  print_error("{}", serving::engine_note(kinds.back()));
+  const auto timeline_of = [&](const serving::Serving& kind) {
+    const Program program = serving::iterations(kind, serving::batches_of(serving::grid_of(kind)),
+                                                scenario.program, scenario.at);
+    if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
+      throw UsageError{render(problems, text)};
+    }
+    return simulated(program, machine, options, text, true);
+  };
+  std::vector<std::vector<serving::RegionTime>> times;
+  if (kinds.size() > 1) {  // a process simulates once
+    times.push_back(serving::in_child([&] { return timeline_of(kinds.front()); }));
   }
-  print_error("{}", serving::engine_note(asked));
-  const Timeline timeline = simulated(program, machine, options, text, true);
-  const serving::Predicted predicted = serving::predict(asked, machine, timeline);
-  const auto limits = serving::limits_of(asked, predicted, timeline);
+  const Timeline timeline = timeline_of(kinds.back());
+  times.push_back(serving::region_times(timeline));
+  const serving::Predicted predicted = serving::predict(kinds, machine, times);
+  const auto limits = serving::limits_of(kinds.back(), predicted, timeline);
   if (!options.run.empty()) {
-    Timeline requests = serving::timeline_of(asked, predicted, timeline, scenario.at.line);
+    Timeline requests = serving::timeline_of(kinds.back(), predicted, timeline, scenario.at.line);
     note_made_from(requests.origin, of_file);
     requests.serving->limits = limits;
     constexpr std::int64_t kMostAsked = 20'000;  // each change is the whole traffic again
     if (predicted.middle.requests <= kMostAsked) {
-      requests.serving->what_if = serving::what_ifs(asked, predicted, machine, timeline);
+      requests.serving->what_if = serving::what_ifs(kinds, predicted, machine, times, timeline);
     } else {
       print_error("{}: note: what-ifs are left out above {} requests\n", options.file, kMostAsked);
     }

@@ -57,11 +57,22 @@ void read_traffic_of(std::string_view bytes) {
   must(static_cast<std::int64_t>(arrivals.size()) == serving.traffic.requests);
   for (const serving::Arrival& one : arrivals) must(one.prompt >= 1 && one.output >= 1);
   if (serving::longest(arrivals) > kShort) return;
-  const auto served = serving::serve(serving, arrivals, kBlocks,
-                                     [](const serving::Batch& /*batch*/) { return 1e-3; });
-  for (const serving::Request& request : served.requests) {
-    must(static_cast<std::int64_t>(request.token_ns.size()) == request.output);
+  constexpr std::int64_t kFewGpus = 64;
+  if (serving.gpus() > kFewGpus) return;
+  const auto millisecond = [](const serving::Batch& /*batch*/) { return 1e-3; };
+  serving::Fleet fleet{.engines = {serving, kBlocks, millisecond}};
+  if (serving.apart) {
+    fleet.prompts = serving::Engines{serving::prompts_of(serving), kBlocks, millisecond};
+    fleet.transfer_seconds = [](std::int64_t tokens) { return 1e-6 * static_cast<double>(tokens); };
   }
+  std::int64_t requests = 0;
+  for (const serving::Served& engine : serving::serve(fleet, arrivals)) {
+    requests += std::ssize(engine.requests);
+    for (const serving::Request& request : engine.requests) {
+      must(static_cast<std::int64_t>(request.token_ns.size()) == request.output);
+    }
+  }
+  must(requests == serving.traffic.requests);
 }
 
 }  // namespace

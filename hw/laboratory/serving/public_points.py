@@ -11,6 +11,7 @@ import collections
 import concurrent.futures
 import csv
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
@@ -24,6 +25,7 @@ MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1
 PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
 GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180GB-SXM": "8xB200", "B300-270GB-SXM": "8xB300",
         "GB200-NVL72": "72xGB200/nvl72", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
+LAYOUT = re.compile(r"(prefill workers/tp/pp/dp/moe_tp/moe_ep/batch|decode) (\d+)/(\d+)/(\d+)/(\d+)/(\d+)/(\d+)/\d")
 MOST_TOKENS = 60000  # that a row's requests generate, all together
 
 
@@ -33,14 +35,13 @@ def scenario(row, architectures):
     precision, machine = PRECISIONS.get(row["precision"].lower()), GPUS.get(row["gpu"])
     if not engine:
         return None, f"engine {row['framework'][:20]}"
-    if row["mode"] != "agg":
-        return None, "prompts and tokens apart"
     if not model or model not in architectures:
         return None, f"model {row['model'][:24]}"
     if not precision or not machine:
         return None, f"precision {row['precision']} or GPU {row['gpu']}"
-    if int(row["ep"] or 1) > 1 or int(row["dp"] or 1) > 1 or int(row["pp"] or 1) > 1:
-        return None, "expert, data or pipeline parallel"
+    places = placement(row)
+    if places is None:
+        return None, "a pipeline, or a layout that is not whole"
     many = int(float(row["concurrency"] or row["batch"] or 0))
     if many < 1 or not row["isl"] or not row["osl"] or not row["tp"]:
         return None, "sizes not stated"
@@ -51,10 +52,30 @@ name: point
 serving:
   model: {model}
   precision: {{weights: {precision}, cache: {'float8' if precision != 'bfloat16' else 'bfloat16'}}}
-  parallel: {{tensor: {int(row['tp'])}}}
+  {places}
   engine: {{kind: {engine}, max_requests: {max(256, many)}}}
   traffic: {{arrivals: closed, concurrency: {many}, prompt: {{mean: {prompt}}}, output: {{mean: {output}}}, requests: {requests}}}
 """, machine
+
+
+def parallel(tensor, data, expert):
+    return f"parallel: {{tensor: {tensor}, data: {data}, expert: {expert}}}"
+
+
+def placement(row):
+    """`parallel` or `disaggregated` of a row; None: its layout is not simulated, not whole, or contradicts itself. Rows without the
+    batch of an engine give one engine of each kind whatever there were."""
+    if row["mode"] == "agg":
+        if int(row["pp"] or 1) > 1 or not row["tp"]:
+            return None
+        tensor, data, expert = int(row["tp"]), int(row["dp"] or 1), int(row["ep"] or 1) or 1
+        return parallel(tensor, data, expert) if tensor * data <= 8 else None  # "dp 64" on a machine of eight
+    kinds = []
+    for _, engines, tensor, stages, data, experts_tensor, expert in LAYOUT.findall(row["notes"]):
+        if int(stages) > 1 or int(tensor) * int(data) != int(experts_tensor) * int(expert):
+            return None
+        kinds.append(f"{{engines: {engines}, {parallel(tensor, data, expert)}}}")
+    return f"disaggregated: {{prefill: {kinds[0]}, decode: {kinds[1]}}}" if len(kinds) == 2 else None
 
 
 def asked(program, folder, number, text, machine):
@@ -117,10 +138,10 @@ def main():
 
 
 def report(found):
-    groups = collections.defaultdict(list)
+    groups = collections.defaultdict(list)  # metric, mode, engine, GPU, precision and model
     for row, predicted, low, high, measured in found:
-        key = (row["metric"], row["framework"].lower(), row["gpu"], row["precision"].lower(), row["model"].lower())
-        for group in {key[:1], key[:2], key[:3], key}:
+        key = (row["metric"], row["mode"], row["framework"].lower(), row["gpu"], row["precision"].lower(), row["model"].lower())
+        for group in {key[:1], key[:2], key[:3], key[:4], key}:
             groups[group].append((predicted / measured - 1, low <= measured <= high))
     for group, values in sorted(groups.items()):
         errors = sorted(abs(e) for e, _ in values)

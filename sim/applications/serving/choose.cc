@@ -74,18 +74,19 @@ Serving loaded(Serving serving, std::int64_t requests) {
 }
 
 /// As few replicas as hold the limits: twice as many until they do, then between.
-std::vector<double> fewest(Serving serving, const Limits& limits, const Machine& machine,
+std::vector<double> fewest(const Serving& serving, const Limits& limits, const Machine& machine,
                            bool with_loads) {
-  Choice choice{.tensor = serving.tensor};
-  serving = on_machine(std::move(serving), machine);
+  Choice choice{.tensor = serving.layout.tensor};
+  std::vector<Serving> kinds = kinds_of(serving, machine);
   Program head;
   head.name = serving.name;
   const Timeline timeline =
-      simulate(iterations(serving, batches_of(grid_of(serving)), head, {serving.file, 1, 1}),
+      simulate(iterations(kinds.front(), batches_of(grid_of(serving)), head, {serving.file, 1, 1}),
                machine, Fidelity::Flow, Simulated::OneOfEach);
+  const std::vector<std::vector<RegionTime>> times{region_times(timeline)};
   const auto with = [&](std::int64_t replicas) {
-    serving.replicas = replicas;
-    return predict(serving, machine, timeline);
+    kinds.front().replicas = replicas;
+    return predict(kinds, machine, times);
   };
   const std::int64_t most = std::min(kMostReplicas, serving.traffic.requests);
   std::int64_t enough = 1;
@@ -119,7 +120,7 @@ std::vector<double> fewest(Serving serving, const Limits& limits, const Machine&
   choice.cache = found.middle.most_of_cache;
   const std::int64_t at_once = std::min(serving.engine.max_requests, serving.traffic.requests);
   for (std::int64_t requests = 1; with_loads && requests <= at_once; requests *= 2) {
-    const Predicted p = predict(loaded(serving, requests), machine, timeline);
+    const Predicted p = predict({loaded(kinds.front(), requests)}, machine, times);
     choice.loads.push_back({.requests = static_cast<double>(requests),
                             .ttft_ms = p.middle.ttft.percentiles[0],
                             .tpot_ms = p.middle.tpot.percentiles[0],
@@ -138,9 +139,9 @@ std::vector<Choice> choices(const Serving& serving, const Limits& limits,
   std::vector<std::pair<const Machine*, std::int64_t>> asked;
   for (const Machine& machine : machines) {
     for (std::int64_t tensor = 1; tensor <= machine.gpus_per_node && tensor <= 8; tensor *= 2) {
-      if (!why_not_split(serving.model, tensor).empty()) continue;
       Serving one = serving;
-      one.tensor = tensor;
+      one.layout = {.tensor = tensor};
+      if (!why_not_split(serving.model, one.layout).empty()) continue;
       asked.emplace_back(&machine, tensor);
       jobs.push_back(
           [one, limits, &machine, with_loads] { return fewest(one, limits, machine, with_loads); });

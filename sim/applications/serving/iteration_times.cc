@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "models/constants/constants.h"
+#include "models/cost/kernel.h"
 #include "models/cost/library.h"
+#include "models/nccl/topology/machine.h"
 #include "scenarios/base/text/errors.h"
+#include "sim/engine/children.h"
 
 namespace foretrace::serving {
 namespace {
@@ -54,6 +57,10 @@ std::vector<double> busy_seconds(const Timeline& timeline) {
   return busy;
 }
 
+Time later(const Time& a, double seconds) {
+  return {a.seconds + seconds, a.low + seconds, a.high + seconds};
+}
+
 Time at_least(const Time& a, const Time& b) {
   return {std::max(a.seconds, b.seconds), std::max(a.low, b.low), std::max(a.high, b.high)};
 }
@@ -77,13 +84,65 @@ Time with_host_band(Time time, double busy) {
 }
 
 /// All-reduces by a kernel of the engine's own: every GPU reads what all others have.
-double own_sums_seconds(const Serving& serving, const Machine& machine, const Batch& batch) {
-  if (!adds_itself(serving, batch.tokens())) return 0;
+double own_sums_seconds(const Serving& serving, const Machine& machine, const Batch& batch,
+                        double expert_layers) {
   static const double kBase = constant("serving.one_step_sum");
-  const auto others = static_cast<double>(serving.tensor - 1);
-  const double read = others * static_cast<double>(summed_bytes(serving, batch.tokens())) /
-                      machine.get(Param::NvlinkBandwidth).value;
-  return 2 * static_cast<double>(serving.model.layers) * (kBase + read);
+  const Layout& layout = serving.layout;
+  const auto rows = static_cast<double>(summed_bytes(serving, batch.tokens()));
+  const double link = machine.get(Param::NvlinkBandwidth).value;
+  double seconds = 0;
+  if (adds_itself(serving, batch.tokens())) {
+    const double read = static_cast<double>(layout.tensor - 1) * rows / link;
+    seconds += 2 * static_cast<double>(serving.model.layers) * (kBase + read);
+  }
+  if (layout.data > 1 && exchanges_itself(serving)) {
+    // All groups' rows come here, or those for experts of this GPU, whatever is less; and back.
+    const auto times = static_cast<double>(std::min(layout.data - 1, serving.model.top_k));
+    seconds += 2 * expert_layers * (kBase + times * rows / link);
+  }
+  return seconds;
+}
+
+/// What a layer's experts take longer than two products of cuBLAS, an activation, a softmax and a
+/// sum: sorting, copies, and grouped products that are slower. Blackwell's libraries have kernels
+/// that do it all.
+double around_experts_seconds(const Serving& serving, const Machine& machine, const Batch& batch) {
+  static const double kAround = constant("serving.experts.around");
+  static const double kTriton = constant("serving.experts.triton");
+  static const double kOwnAround = constant("serving.foretrace.experts.around");
+  static const double kOwnToken = constant("serving.foretrace.experts.token");
+  static const double kSmBytes = constant("serving.foretrace.sm_bytes");
+  constexpr std::uint32_t kBlackwell = 100;
+  const EngineKind kind = serving.engine.kind;
+  const bool is_ours = kind == EngineKind::Foretrace;
+  if (!is_ours && nccl::gpu_capability(machine.gpu_name).value_or(kBlackwell) >= kBlackwell) {
+    return 0;
+  }
+  const ExpertWork work = expert_work(serving, batch.tokens());
+  const auto product = [&](std::int64_t outputs, std::int64_t inputs) {
+    Reading read{machine};
+    cost::Product asked{.type = product_type(serving.precision),
+                        .scales = product_scales(serving.precision),
+                        .result = DataType::BFloat16,
+                        .m = outputs,
+                        .n = work.rows,
+                        .k = inputs,
+                        .transposes_a = true};
+    asked.batch = work.experts;
+    asked.cached_eighths = 0;
+    return to_seconds(cost::gemm_cost(read, asked).alone);
+  };
+  const std::int64_t hidden = serving.model.hidden;
+  const double products = product(2 * work.width, hidden) + product(hidden, work.width);
+  if (is_ours) {
+    constexpr std::int64_t kMatrices = 3, kElement = 2;  // bytes
+    const auto bytes =
+        static_cast<double>(kMatrices * work.experts * work.width * hidden * kElement);
+    const double at_rate = bytes / (machine.get(Param::SmCount).value * kSmBytes);
+    return kOwnAround + kOwnToken * static_cast<double>(batch.tokens()) +
+           std::max(0.0, at_rate - products);
+  }
+  return kAround + (kind == EngineKind::TensorRtLlm ? 0 : (kTriton - 1) * products);
 }
 
 /// Networks of experts were wrong by more than their kernels' bands say.
@@ -95,11 +154,40 @@ Time with_experts_band(const Serving& serving, Time time) {
 
 }  // namespace
 
+std::vector<RegionTime> region_times(const Timeline& timeline) {
+  const std::vector<double> busy = busy_seconds(timeline);
+  std::vector<RegionTime> times;
+  for (std::size_t i = 0; i < timeline.regions.size(); ++i) {
+    const RegionSamples& region = timeline.regions[i];
+    const double seconds = static_cast<double>(region.samples_ns.front()) * 1e-9;
+    times.push_back(
+        {{seconds, seconds * region.low_factor, seconds * region.high_factor}, busy[i]});
+  }
+  return times;
+}
+
+std::vector<RegionTime> in_child(const std::function<Timeline()>& simulated) {
+  const auto numbers = run_in_children({[&simulated] {
+    std::vector<double> all;
+    for (const auto& [time, busy] : region_times(simulated())) {
+      all.insert(all.end(), {time.seconds, time.low, time.high, busy});
+    }
+    return all;
+  }});
+  std::vector<RegionTime> times;
+  const std::vector<double>& all = numbers.front();
+  for (std::size_t i = 0; i + 3 < all.size(); i += 4) {
+    times.push_back({{all[i], all[i + 1], all[i + 2]}, all[i + 3]});
+  }
+  return times;
+}
+
 IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
-                               const Timeline& timeline)
+                               const std::vector<RegionTime>& times)
     : serving_{serving}, machine_{machine}, own_{own_work(serving.engine.kind)} {
   for (std::int64_t i = 0; i < serving.model.layers; ++i) {
     const training::Layer layer = serving.model.layer(i);
+    if (layer.has_experts) ++expert_layers_;
     const auto found =
         std::ranges::find(layers_, layer, &std::pair<training::Layer, double>::first);
     if (found != layers_.end()) {
@@ -108,16 +196,18 @@ IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
       layers_.emplace_back(layer, 1);
     }
   }
-  const std::vector<double> busy = busy_seconds(timeline);
   std::size_t next = 0;
   for (const GridRow& from : grid_of(serving)) {
     Row row{static_cast<double>(from.size), from.is_graph, {}};
     for (const Batch& batch : from.batches) {
-      if (next == timeline.regions.size()) throw UsageError{"an iteration has no end"};
-      const RegionSamples& region = timeline.regions[next];
-      const double seconds = static_cast<double>(region.samples_ns.front()) * 1e-9;
-      const Time alone{seconds, seconds * region.low_factor, seconds * region.high_factor};
-      row.points.push_back({attention_seconds(batch), with_host_band(alone, busy[next++])});
+      if (next == times.size()) throw UsageError{"an iteration has no end"};
+      const RegionTime& region = times[next++];
+      // What experts take longer is hidden where the device waits for the host.
+      const double around =
+          expert_layers_ > 0 ? expert_layers_ * around_experts_seconds(serving, machine, batch) : 0;
+      const double longer = around - region.idle();
+      const Time time = later(region.time, std::max(0.0, longer));
+      row.points.push_back({attention_seconds(batch), with_host_band(time, region.busy)});
     }
     std::ranges::sort(row.points, {}, &Point::attention);
     rows_.push_back(std::move(row));
@@ -143,7 +233,7 @@ double IterationTimes::own_attention_seconds(const Batch& batch) const {
   static const double kSmBytes = constant("serving.foretrace.sm_bytes");
   const double sms = machine_.get(Param::SmCount).value;
   const auto heads = static_cast<double>(batch.decodes * serving_.model.kv_heads) /
-                     static_cast<double>(serving_.tensor);
+                     static_cast<double>(serving_.layout.tensor);
   double seconds = 0;
   for (const auto& [layer, count] : layers_) {
     const AttentionWork work = decode_attention(serving_, layer, batch);
@@ -188,10 +278,11 @@ Time IterationTimes::of(const Batch& batch) const {
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double host = own_attention_seconds(asked) + own_sums_seconds(serving_, machine_, asked) +
-                      own_.iteration + own_.request * static_cast<double>(batch.requests()) +
+  const double host = own_attention_seconds(asked) +
+                      own_sums_seconds(serving_, machine_, asked, expert_layers_) + own_.iteration +
+                      own_.request * static_cast<double>(batch.requests()) +
                       own_.token * static_cast<double>(batch.chunk_tokens);
-  return with_experts_band(serving_, {time.seconds + host, time.low + host, time.high + host});
+  return with_experts_band(serving_, later(time, host));
 }
 
 }  // namespace foretrace::serving

@@ -2,6 +2,8 @@
 // tokens and by what attention takes.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -21,11 +23,24 @@ struct OwnWork {
   double iteration = 0, request = 0, token = 0;
 };
 
+/// An iteration of the grid, simulated.
+struct RegionTime {
+  Time time;
+  double busy = 0;  ///< s in which the device computes or copies
+
+  double idle() const { return std::max(0.0, time.seconds - busy); }
+};
+/// Of each region of such a program's timeline.
+std::vector<RegionTime> region_times(const Timeline& timeline);
+
+/// Of a simulation in a process of its own.
+std::vector<RegionTime> in_child(const std::function<Timeline()>& simulated);
+
 class IterationTimes {
  public:
-  /// `timeline`: of the grid's iterations, simulated. Throws UsageError for a timeline without
-  /// them.
-  IterationTimes(const Serving& serving, const Machine& machine, const Timeline& timeline);
+  /// `times`: of the grid's iterations. Throws UsageError where one is missing.
+  IterationTimes(const Serving& serving, const Machine& machine,
+                 const std::vector<RegionTime>& times);
 
   /// The engine's own work on the host included.
   Time of(const Batch& batch) const;
@@ -47,6 +62,7 @@ class IterationTimes {
   const Serving& serving_;
   const Machine& machine_;
   std::vector<std::pair<training::Layer, double>> layers_;  ///< each kind, and how many there are
+  double expert_layers_ = 0;
   std::vector<const Row*> graphs_, others_;
   std::vector<Row> rows_;
   OwnWork own_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -107,7 +108,8 @@ std::vector<ServingFacts::Share> limits_of(const Serving& serving, const Predict
     return *found;
   };
   Parts whole;
-  for (const Served& engine : predicted.engines) {
+  for (const Served& engine :
+       std::span{predicted.engines}.last(static_cast<std::size_t>(serving.replicas))) {
     for (const Iteration& one : engine.iterations) {
       const Parts& found = near(one.batch);
       const double seconds = static_cast<double>(one.end_ns - one.begin_ns) * 1e-9;
@@ -124,9 +126,12 @@ std::vector<ServingFacts::Share> limits_of(const Serving& serving, const Predict
   return shares;
 }
 
-std::vector<ServingFacts::WhatIf> what_ifs(const Serving& serving, const Predicted& predicted,
-                                           const Machine& machine, const Timeline& iterations) {
+std::vector<ServingFacts::WhatIf> what_ifs(const std::vector<Serving>& kinds,
+                                           const Predicted& predicted, const Machine& machine,
+                                           const std::vector<std::vector<RegionTime>>& times,
+                                           const Timeline& iterations) {
   std::vector<ServingFacts::WhatIf> found;
+  if (kinds.size() > 1) return found;
   const auto add = [&](std::string change, const Summary& summary) {
     found.push_back({.change = std::move(change),
                      .ttft_p50_ns = std::llround(summary.ttft.percentiles[0] * kNsOfMs),
@@ -138,20 +143,23 @@ std::vector<ServingFacts::WhatIf> what_ifs(const Serving& serving, const Predict
   const std::vector<Parts> parts = parts_of(iterations);
   for (const Named& named : kAllParts) {
     if (std::string_view{named.change}.empty()) continue;
-    Timeline quicker = iterations;
+    auto quicker = times;
     bool any = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      std::int64_t& ns = quicker.regions[i].samples_ns.front();
-      const auto less = std::llround(parts[i].*named.part * 1e9 / 2);
+      RegionTime& region = quicker.front()[i];
+      const double less = std::min(parts[i].*named.part / 2, region.time.seconds);
       any = any || less > 0;
-      ns = std::max<std::int64_t>(1, ns - less);
+      const double left = 1 - less / region.time.seconds;
+      region.time.seconds *= left;
+      region.time.low *= left;
+      region.time.high *= left;
     }
-    if (any) add(named.change, predict(serving, machine, quicker).middle);
+    if (any) add(named.change, predict(kinds, machine, quicker).middle);
   }
-  Serving more = serving;
-  more.replicas *= 2;
-  if (more.replicas <= predicted.middle.requests) {
-    add("twice as many engines", predict(more, machine, iterations).middle);
+  std::vector<Serving> more = kinds;
+  more.front().replicas *= 2;
+  if (more.front().replicas <= predicted.middle.requests) {
+    add("twice as many engines", predict(more, machine, times).middle);
   }
   return found;
 }

@@ -21,12 +21,16 @@ struct Parts {
 /// decide it; what no kernel runs in, to the host.
 std::vector<Parts> parts_of(const Timeline& iterations);
 
-/// Shares of the engines' time, of iterations like the nearest of those that were simulated.
+/// Shares of the engines' time, of iterations like the nearest of those that were simulated: of the
+/// engines that are as `serving` says, the last ones.
 std::vector<ServingFacts::Share> limits_of(const Serving& serving, const Predicted& predicted,
                                            const Timeline& iterations);
 
-/// The same requests where a part takes half the time, or with twice as many engines.
-std::vector<ServingFacts::WhatIf> what_ifs(const Serving& serving, const Predicted& predicted,
-                                           const Machine& machine, const Timeline& iterations);
+/// The same requests where a part takes half the time, or with twice as many engines. Of engines of
+/// two kinds (`kinds_of`) there are none. `iterations`: whose `times` these are.
+std::vector<ServingFacts::WhatIf> what_ifs(const std::vector<Serving>& kinds,
+                                           const Predicted& predicted, const Machine& machine,
+                                           const std::vector<std::vector<RegionTime>>& times,
+                                           const Timeline& iterations);
 
 }  // namespace foretrace::serving

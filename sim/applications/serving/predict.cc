@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "models/nccl/topology/machine.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/serving/traffic.h"
@@ -9,56 +11,94 @@
 namespace foretrace::serving {
 namespace {
 
-std::vector<Served> all_engines(const Serving& serving, const std::vector<Arrival>& arrivals,
-                                std::int64_t blocks,
-                                const std::function<double(const Batch&)>& seconds_of) {
-  std::vector<Served> engines;
-  for (std::int64_t i = 0; i < serving.replicas; ++i) {
-    const std::vector<Arrival> own = of_replica(serving, arrivals, i);
-    if (own.empty()) continue;
-    engines.push_back(serve(serving, own, blocks, seconds_of));
-    std::int64_t id = i;
-    for (Request& one : engines.back().requests) {
-      one.id = id;
-      id += serving.replicas;
-    }
+/// Whether `gpus` in one node are joined by NVLink; of one GPU it does not matter.
+bool has_nvlink(const Machine& machine, std::int64_t gpus) {
+  if (gpus > machine.gpus_per_node) return false;
+  return nccl::topology_of(machine, static_cast<std::uint32_t>(gpus), 1).has_nvlink();
+}
+
+Serving on_machine(Serving serving, const Machine& machine) {
+  const Layout& layout = serving.layout;
+  serving.has_nvlink = has_nvlink(machine, layout.tensor);
+  serving.groups_have_nvlink = has_nvlink(machine, layout.gpus());
+  if (layout.tensor > 1 && layout.data > 1 && !exchanges_itself(serving)) {
+    throw UsageError{
+        fmt::format("{}: {} groups of {} GPUs that NVLink does not join, or of our own engine, are "
+                    "not simulated: 'tensor: 1' is, and 'data: 1'",
+                    serving.file, layout.data, layout.tensor)};
   }
-  return engines;
+  return serving;
+}
+
+std::int64_t room_for_cache(const Serving& serving, const Machine& machine) {
+  const auto memory = static_cast<std::int64_t>(machine.get(Param::GpuMemory).value);
+  const std::int64_t tokens = cache_tokens(serving, memory);
+  if (tokens >= serving.engine.block) return tokens;
+  constexpr double kGb = 1e9;
+  throw UsageError{fmt::format(
+      "{}: weights of {:.1f} GB leave no memory of a GPU's {:.1f} GB to the cache: 'parallel: "
+      "{{tensor: {}}}' halves them",
+      serving.file, static_cast<double>(weight_bytes(serving)) / kGb,
+      static_cast<double>(memory) / kGb, 2 * serving.layout.tensor)};
+}
+
+/// Keys and values of `tokens` from GPU to GPU, each a share of them: over NVLink where both kinds
+/// of engines are in one node, else each over a network card of its own.
+double transfer_seconds(const Serving& prompts, const Serving& engines, const Machine& machine,
+                        std::int64_t tokens) {
+  const std::int64_t all =
+      prompts.layout.gpus() * prompts.replicas + engines.layout.gpus() * engines.replicas;
+  const bool in_node = has_nvlink(machine, all);
+  const double link =
+      in_node ? machine.get(Param::NvlinkBandwidth).value : nccl::nic_bytes_per_second(machine);
+  Serving whole = prompts;
+  whole.layout = {};
+  const std::int64_t senders = std::min(prompts.layout.tensor, engines.layout.gpus());
+  return static_cast<double>(cache_bytes(whole) * tokens) / static_cast<double>(senders) / link;
 }
 
 }  // namespace
 
-Serving on_machine(Serving serving, const Machine& machine) {
-  const auto gpus = static_cast<std::uint32_t>(serving.tensor);
-  serving.has_nvlink = nccl::topology_of(machine, gpus, 1).has_nvlink();
-  return serving;
+std::vector<Serving> kinds_of(const Serving& serving, const Machine& machine) {
+  std::vector<Serving> kinds;
+  if (serving.apart) kinds.push_back(on_machine(prompts_of(serving), machine));
+  kinds.push_back(on_machine(serving, machine));
+  return kinds;
 }
 
-Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline) {
+Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
+                  const std::vector<std::vector<RegionTime>>& simulated) {
+  const Serving& serving = kinds.back();
   Predicted predicted;
-  const auto memory = static_cast<std::int64_t>(machine.get(Param::GpuMemory).value);
-  predicted.cache_tokens = cache_tokens(serving, memory);
-  predicted.is_limited = serving.engine.cache_tokens == predicted.cache_tokens;
-  if (predicted.cache_tokens < serving.engine.block) {
-    constexpr double kGb = 1e9;
-    throw UsageError{fmt::format(
-        "{}: weights of {:.1f} GB leave no memory of a GPU's {:.1f} GB to the cache: 'parallel: "
-        "{{tensor: {}}}' halves them",
-        serving.file, static_cast<double>(weight_bytes(serving)) / kGb,
-        static_cast<double>(memory) / kGb, 2 * serving.tensor)};
+  std::vector<IterationTimes> times;
+  std::vector<std::int64_t> blocks;
+  times.reserve(kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::int64_t tokens = room_for_cache(kinds[i], machine);
+    blocks.push_back(tokens / kinds[i].engine.block);
+    times.emplace_back(kinds[i], machine, simulated[i]);
+    predicted.cache_tokens = tokens;
+    predicted.is_limited = serving.engine.cache_tokens == tokens;
   }
-  const std::int64_t blocks = predicted.cache_tokens / serving.engine.block;
   const std::vector<Arrival> arrivals = arrivals_of(serving.traffic);
-  const IterationTimes times{serving, machine, timeline};
-  predicted.engines = all_engines(serving, arrivals, blocks,
-                                  [&](const Batch& batch) { return times.of(batch).seconds; });
+  const auto served = [&](double Time::*end) {
+    const auto engines = [&](std::size_t i) {
+      return Engines{kinds[i], blocks[i],
+                     [&times, i, end](const Batch& batch) { return times[i].of(batch).*end; }};
+    };
+    Fleet fleet{engines(kinds.size() - 1)};
+    if (kinds.size() > 1) {
+      fleet.prompts = engines(0);
+      fleet.transfer_seconds = [&](std::int64_t tokens) {
+        return transfer_seconds(kinds[0], serving, machine, tokens);
+      };
+    }
+    return serve(fleet, arrivals);
+  };
+  predicted.engines = served(&Time::seconds);
   predicted.middle = summary_of(serving, predicted.engines);
-  predicted.fast =
-      summary_of(serving, all_engines(serving, arrivals, blocks,
-                                      [&](const Batch& batch) { return times.of(batch).low; }));
-  predicted.slow =
-      summary_of(serving, all_engines(serving, arrivals, blocks,
-                                      [&](const Batch& batch) { return times.of(batch).high; }));
+  predicted.fast = summary_of(serving, served(&Time::low));
+  predicted.slow = summary_of(serving, served(&Time::high));
   return predicted;
 }
 

@@ -12,19 +12,22 @@
 namespace foretrace::serving {
 
 struct Predicted {
-  std::vector<Served> engines;
+  std::vector<Served> engines;  ///< those that compute prompts first, where there are such
   Summary middle;
   Summary fast, slow;             ///< were every iteration at the end of its band
-  std::int64_t cache_tokens = 0;  ///< of an engine
+  std::int64_t cache_tokens = 0;  ///< of a group of an engine; of those that go on
   bool is_limited = false;        ///< the file's `cache_tokens` decides, not the memory
 };
 
-/// With what its iterations take from the machine: whether NVLink joins an engine's GPUs.
-Serving on_machine(Serving serving, const Machine& machine);
+/// Engines that differ, each as a description of its own on the machine, with whether NVLink joins
+/// its GPUs: those that compute prompts, where there are such, and those that go on. Throws
+/// UsageError for a layout that is not simulated there.
+std::vector<Serving> kinds_of(const Serving& serving, const Machine& machine);
 
-/// `timeline`: of the scenario's program. Throws UsageError where the model leaves no room for a
-/// cache.
-Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline);
+/// `times`: of the iterations of each kind. Throws UsageError where the model
+/// leaves no room for a cache.
+Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
+                  const std::vector<std::vector<RegionTime>>& times);
 
 /// A line of what the answer rests on beside the machine: whose constants the engine has.
 std::string engine_note(const Serving& serving);

@@ -94,24 +94,23 @@ std::vector<Share> Scheduler::next() {
   return shares;
 }
 
-std::size_t Scheduler::finish(const std::vector<Share>& shares, std::int64_t now_ns) {
-  std::size_t done = 0;
+std::vector<std::uint32_t> Scheduler::finish(const std::vector<Share>& shares,
+                                             std::int64_t now_ns) {
+  std::vector<std::uint32_t> leave;
   for (const auto& [id, tokens] : shares) {
     Request& request = requests_[id];
     request.computed += tokens;
     if (request.missing() > 0) continue;
     ++request.generated;
     request.token_ns.push_back(now_ns);
-    if (request.generated < request.output) continue;
-    ++done;
+    if (request.generated < request.output && !only_prompts_) continue;
+    leave.push_back(id);
     release(request);
   }
-  if (done > 0) {
-    std::erase_if(running_, [this](std::uint32_t id) {
-      return requests_[id].generated == requests_[id].output;
-    });
+  if (!leave.empty()) {
+    std::erase_if(running_, [this](std::uint32_t id) { return requests_[id].blocks == 0; });
   }
-  return done;
+  return leave;
 }
 
 Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& requests) {

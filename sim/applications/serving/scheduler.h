@@ -33,15 +33,21 @@ struct Share {
 
 class Scheduler {
  public:
-  /// `requests` outlive it and are its to change; `blocks`: of the cache.
-  Scheduler(const Serving& serving, std::int64_t blocks, std::vector<Request>& requests)
-      : serving_{serving}, free_{blocks}, all_{blocks}, requests_{requests} {}
+  /// `serving` and `requests` outlive it, these are its to change; `blocks`: of the cache.
+  /// `only_prompts`: with its first token a request leaves for another engine.
+  Scheduler(const Serving& serving, std::int64_t blocks, std::vector<Request>& requests,
+            bool only_prompts = false)
+      : serving_{serving},
+        free_{blocks},
+        all_{blocks},
+        requests_{requests},
+        only_prompts_{only_prompts} {}
 
   void add(std::uint32_t request) { waiting_.push_back(request); }
   bool is_busy() const { return !waiting_.empty() || !running_.empty(); }
   std::vector<Share> next();
-  /// The iteration's tokens are there. How many requests are done with it.
-  std::size_t finish(const std::vector<Share>& shares, std::int64_t now_ns);
+  /// The iteration's tokens are there. The requests that leave with it.
+  std::vector<std::uint32_t> finish(const std::vector<Share>& shares, std::int64_t now_ns);
 
   std::size_t running() const { return running_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
@@ -61,6 +67,7 @@ class Scheduler {
   const Serving& serving_;
   std::int64_t free_, all_;
   std::vector<Request>& requests_;
+  bool only_prompts_;
   std::deque<std::uint32_t> waiting_;
   std::vector<std::uint32_t> running_, victims_;
   std::int64_t preemptions_ = 0;

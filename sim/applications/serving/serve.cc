@@ -4,11 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <queue>
+#include <set>
 
 #include "scenarios/base/text/errors.h"
 
 namespace foretrace::serving {
 namespace {
+
+std::int64_t nanoseconds(double seconds) {
+  return std::max<std::int64_t>(1, std::llround(seconds * 1e9));
+}
 
 /// Requests come in the order of the traffic; those of a closed loop when one has ended.
 class Source {
@@ -21,6 +27,7 @@ class Source {
   std::int64_t next_ns() const { return times_[next_]; }
   Request take() {
     Request request;
+    request.id = static_cast<std::int64_t>(next_);
     request.arrival_ns = times_[next_];
     request.prompt = arrivals_[next_].prompt;
     request.output = arrivals_[next_].output;
@@ -37,77 +44,192 @@ class Source {
   std::size_t known_ = 0, next_ = 0;
 };
 
-void check_room(const Scheduler& scheduler, const std::vector<Arrival>& arrivals,
-                std::int64_t blocks) {
-  for (const Arrival& one : arrivals) {
-    const std::int64_t needed = scheduler.blocks_of(one.prompt + one.output);
-    if (needed <= blocks) continue;
-    throw UsageError{
-        fmt::format("a request of {} tokens needs {} blocks of the cache, and there are {}",
-                    one.prompt + one.output, needed, blocks)};
-  }
-}
-
-}  // namespace
-
-Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::int64_t blocks,
-             const std::function<double(const Batch&)>& seconds_of, std::size_t most) {
+struct Engine {
+  const Engines* kind = nullptr;
+  std::vector<Scheduler> groups;
+  std::vector<std::vector<Share>> shares;  ///< of the iteration that runs, of each group
+  bool runs = false;
+  std::vector<std::uint32_t> ended;  ///< requests
   Served served;
-  served.blocks = blocks;
-  served.requests.reserve(arrivals.size());
-  Scheduler scheduler{serving, blocks, served.requests};
-  check_room(scheduler, arrivals, blocks);
-  Source source{arrivals};
-  std::int64_t now_ns = 0;
-  for (std::size_t done = 0; done < arrivals.size();) {
-    while (source.has_next() && source.next_ns() <= now_ns) {
-      served.requests.push_back(source.take());
-      scheduler.add(static_cast<std::uint32_t>(served.requests.size() - 1));
+};
+
+std::size_t load_of(const Scheduler& group) { return group.running() + group.waiting(); }
+
+class Run {
+ public:
+  Run(const Fleet& fleet, const std::vector<Arrival>& arrivals, std::size_t most)
+      : fleet_{fleet}, total_{arrivals.size()}, most_{most}, source_{arrivals} {
+    requests_.reserve(arrivals.size());
+    if (fleet.prompts) add(*fleet.prompts, true);
+    first_ = engines_.size();
+    add(fleet.engines, false);
+    for (const Engine& engine : engines_) check_room(engine, arrivals);
+  }
+
+  std::vector<Served> served() {
+    while (done_ < total_) {
+      const std::int64_t now_ns = next_ns();
+      while (!ends_.empty() && ends_.begin()->first <= now_ns) {
+        const std::size_t index = ends_.begin()->second;
+        ends_.erase(ends_.begin());
+        finish(index, now_ns);
+      }
+      while (source_.has_next() && source_.next_ns() <= now_ns) {
+        requests_.push_back(source_.take());
+        give(requests_.size() - 1, 0, fleet_.prompts ? first_ : engines_.size());
+      }
+      while (!handed_.empty() && handed_.top().first <= now_ns) {
+        give(handed_.top().second, first_, engines_.size());
+        handed_.pop();
+      }
+      for (const std::size_t index : touched_) start(index, now_ns);
+      touched_.clear();
     }
-    if (!scheduler.is_busy()) {
-      now_ns = source.next_ns();
-      continue;
+    return told();
+  }
+
+ private:
+  void add(const Engines& kind, bool only_prompts) {
+    for (std::int64_t i = 0; i < kind.serving.replicas; ++i) {
+      Engine& engine = engines_.emplace_back();
+      engine.kind = &kind;
+      for (std::int64_t group = 0; group < kind.serving.layout.data; ++group) {
+        engine.groups.emplace_back(kind.serving, kind.blocks, requests_, only_prompts);
+      }
+      engine.shares.resize(engine.groups.size());
+      engine.served.blocks = kind.blocks * kind.serving.layout.data;
     }
-    const std::vector<Share> shares = scheduler.next();
-    FORETRACE_CHECK(!shares.empty(), "a request that the cache has room for runs");
-    for (const std::uint32_t id : scheduler.victims()) {
-      served.requests[id].preempted_ns.push_back(now_ns);
+  }
+
+  void check_room(const Engine& engine, const std::vector<Arrival>& arrivals) const {
+    const Scheduler& group = engine.groups.front();
+    const std::int64_t blocks = engine.kind->blocks;
+    for (const Arrival& one : arrivals) {
+      const std::int64_t needed = group.blocks_of(one.prompt + one.output);
+      if (needed <= blocks) continue;
+      throw UsageError{
+          fmt::format("a request of {} tokens needs {} blocks of the cache, and there are {}",
+                      one.prompt + one.output, needed, blocks)};
     }
+  }
+
+  std::int64_t next_ns() const {
+    std::int64_t next = std::numeric_limits<std::int64_t>::max();
+    if (source_.has_next()) next = source_.next_ns();
+    if (!ends_.empty()) next = std::min(next, ends_.begin()->first);
+    if (!handed_.empty()) next = std::min(next, handed_.top().first);
+    FORETRACE_CHECK(next < std::numeric_limits<std::int64_t>::max(), "a request is on its way");
+    return next;
+  }
+
+  /// To one of the engines `begin` to `end`, and one of its groups.
+  void give(std::size_t request, std::size_t begin, std::size_t end) {
+    const std::size_t groups = engines_[begin].groups.size();
+    const std::size_t places = (end - begin) * groups;
+    std::size_t place = (begin == 0 ? given_++ : handed_on_++) % places;
+    const auto group_at = [&](std::size_t at) -> Scheduler& {
+      return engines_[begin + at % (end - begin)].groups[at / (end - begin)];
+    };
+    if (fleet_.engines.serving.router == Router::LeastLoaded) {
+      for (std::size_t i = 0; i < places; ++i) {
+        if (load_of(group_at(i)) < load_of(group_at(place))) place = i;
+      }
+    }
+    group_at(place).add(static_cast<std::uint32_t>(request));
+    touched_.insert(begin + place % (end - begin));
+  }
+
+  void note_changes(const Scheduler& group, const std::vector<Share>& shares, std::int64_t now_ns) {
+    for (const std::uint32_t id : group.victims()) requests_[id].preempted_ns.push_back(now_ns);
     for (const Share& share : shares) {
-      Request& request = served.requests[share.request];
+      Request& request = requests_[share.request];
       if (request.admitted_ns.size() == request.preempted_ns.size()) {
         request.admitted_ns.push_back(now_ns);
       }
     }
-    Iteration iteration{.begin_ns = now_ns, .batch = batch_of(shares, served.requests)};
-    now_ns += std::max<std::int64_t>(1, std::llround(seconds_of(iteration.batch) * 1e9));
-    iteration.end_ns = now_ns;
-    iteration.running = static_cast<std::int64_t>(scheduler.running());
-    iteration.waiting = static_cast<std::int64_t>(scheduler.waiting());
-    iteration.blocks = scheduler.used_blocks();
-    if (served.iterations.size() == most) {
+  }
+
+  void start(std::size_t index, std::int64_t now_ns) {
+    Engine& engine = engines_[index];
+    if (engine.runs) return;
+    Iteration iteration{.begin_ns = now_ns};
+    double seconds = 0;
+    for (std::size_t i = 0; i < engine.groups.size(); ++i) {
+      Scheduler& group = engine.groups[i];
+      engine.shares[i] = group.is_busy() ? group.next() : std::vector<Share>{};
+      note_changes(group, engine.shares[i], now_ns);
+      if (engine.shares[i].empty()) continue;
+      const Batch batch = batch_of(engine.shares[i], requests_);
+      seconds = std::max(seconds, engine.kind->seconds_of(batch));
+      iteration.batch.add(batch);
+      iteration.running += static_cast<std::int64_t>(group.running());
+      iteration.waiting += static_cast<std::int64_t>(group.waiting());
+      iteration.blocks += group.used_blocks();
+    }
+    if (iteration.batch.tokens() == 0) return;
+    iteration.end_ns = now_ns + nanoseconds(seconds);
+    if (engine.served.iterations.size() == most_) {
       throw UsageError{
           fmt::format("more than {} iterations of the engine: too long to be simulated\n"
                       "  hint: fewer requests, shorter outputs, or more requests at the same time "
                       "(max_requests)",
-                      most)};
+                      most_)};
     }
-    served.iterations.push_back(iteration);
-    const std::size_t ended = scheduler.finish(shares, now_ns);
-    done += ended;
-    for (std::size_t i = 0; i < ended; ++i) source.ended(now_ns);
+    engine.served.iterations.push_back(iteration);
+    engine.runs = true;
+    ends_.emplace(iteration.end_ns, index);
   }
-  served.preemptions = scheduler.preemptions();
-  return served;
-}
 
-std::vector<Arrival> of_replica(const Serving& serving, const std::vector<Arrival>& arrivals,
-                                std::int64_t replica) {
-  std::vector<Arrival> own;
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    if (static_cast<std::int64_t>(i) % serving.replicas == replica) own.push_back(arrivals[i]);
+  void finish(std::size_t index, std::int64_t now_ns) {
+    Engine& engine = engines_[index];
+    engine.runs = false;
+    touched_.insert(index);
+    for (std::size_t i = 0; i < engine.groups.size(); ++i) {
+      for (const std::uint32_t id : engine.groups[i].finish(engine.shares[i], now_ns)) {
+        const Request& request = requests_[id];
+        if (request.generated < request.output) {
+          handed_.emplace(now_ns + nanoseconds(fleet_.transfer_seconds(request.computed)), id);
+          continue;
+        }
+        engine.ended.push_back(id);
+        ++done_;
+        source_.ended(now_ns);
+      }
+    }
   }
-  return own;
+
+  std::vector<Served> told() {
+    std::vector<Served> all;
+    for (Engine& engine : engines_) {
+      std::ranges::sort(engine.ended);
+      for (const std::uint32_t id : engine.ended) {
+        engine.served.requests.push_back(std::move(requests_[id]));
+      }
+      for (const Scheduler& group : engine.groups) {
+        engine.served.preemptions += group.preemptions();
+      }
+      all.push_back(std::move(engine.served));
+    }
+    return all;
+  }
+
+  using Moment = std::pair<std::int64_t, std::size_t>;  // nanoseconds, an engine or a request
+
+  const Fleet& fleet_;
+  std::size_t total_, most_, done_ = 0, first_ = 0, given_ = 0, handed_on_ = 0;
+  Source source_;
+  std::vector<Request> requests_;
+  std::vector<Engine> engines_;
+  std::set<Moment> ends_;
+  std::set<std::size_t> touched_;
+  std::priority_queue<Moment, std::vector<Moment>, std::greater<>> handed_;
+};
+
+}  // namespace
+
+std::vector<Served> serve(const Fleet& fleet, const std::vector<Arrival>& arrivals,
+                          std::size_t most) {
+  return Run{fleet, arrivals, most}.served();
 }
 
 }  // namespace foretrace::serving

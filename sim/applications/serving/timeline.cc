@@ -161,7 +161,7 @@ class Writer {
                            .detail = 0});
   }
 
-  /// One of each `every_`, not always the same of them: those that are dealt out to one engine.
+  /// One of each `every_`, not always the same of them: those that one engine answers.
   bool is_drawn(std::int64_t id) const {
     constexpr std::uint64_t kMixes = 2'654'435'761;  // 2^32 over the golden ratio
     const auto every = static_cast<std::uint64_t>(every_);
@@ -195,7 +195,10 @@ class Writer {
     }
     const std::uint32_t at = lane(LaneKind::Stream, process, "iterations");
     std::map<std::uint32_t, std::uint64_t> counts;
-    const std::int64_t block = serving_.engine.block * cache_bytes(serving_);
+    const bool prompts = serving_.apart && process < serving_.apart->prefill_engines;
+    const Serving own = prompts ? prompts_of(serving_) : serving_;
+    // Of one GPU; blocks are those of all groups.
+    const std::int64_t block = own.engine.block * cache_bytes(own) / own.layout.data;
     for (std::size_t i = 0; i < engine.iterations.size();) {
       const Iteration& first = engine.iterations[i];
       Iteration most = first;
@@ -222,8 +225,8 @@ class Writer {
 
   void write_facts() {
     facts_.engine = engine_name(serving_.engine.kind);
-    facts_.engines = serving_.replicas;
-    facts_.gpus = serving_.tensor * serving_.replicas;
+    facts_.engines = std::ssize(predicted_.engines);
+    facts_.gpus = serving_.gpus();
     facts_.requests = requests_;
     facts_.iterations = iterations_;
     facts_.preemptions = predicted_.middle.preemptions;

@@ -72,7 +72,7 @@ std::string text_of(const Serving& serving, const Predicted& p) {
     text += fmt::format("   {:.2f} to {:.2f}\n", half.low, half.high);
   }
   const Value tokens = value_of(p, [](const Summary& of) { return of.output_tokens_per_s; });
-  const auto gpus = serving.tensor * serving.replicas;
+  const auto gpus = serving.gpus();
   text += fmt::format(
       "\n{:<16}{} requests in {:.2f} s: {:.2f} a second, {:.0f} output tokens a second ({:.0f} to "
       "{:.0f}), {:.0f} for each of {} GPU{}\n",
@@ -139,7 +139,7 @@ std::string json_of(const Serving& serving, const Predicted& p, const Machine& m
                               {"file", serving.file},
                               {"machine", machine.name},
                               {"engine", engine_name(serving.engine.kind)},
-                              {"gpus", serving.tensor * serving.replicas},
+                              {"gpus", serving.gpus()},
                               {"requests", p.middle.requests},
                               {"iterations", p.middle.iterations},
                               {"verdict", verdict_word(p.middle.verdict)},

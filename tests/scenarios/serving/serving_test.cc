@@ -177,6 +177,83 @@ TEST(ServingIterations, AreSummedByNcclWhereTheEngineHasNoKernelForIt) {
   EXPECT_FALSE(adds_itself(read("parallel: {tensor: 2}, "), 1)) << "our engine has none";
 }
 
+TEST(ServingLayout, IsReadWithWhatCannotBe) {
+  const Serving one = read("parallel: {tensor: 2}, replicas: 3, router: least_loaded, ");
+  EXPECT_EQ(one.gpus(), 6);
+  EXPECT_EQ(one.router, Router::LeastLoaded);
+  EXPECT_THAT(refusal("parallel: {data: 2}, "), HasSubstr("as 'replicas'"));
+  EXPECT_THAT(refusal("parallel: {expert: 2}, "), HasSubstr("'expert' is for networks of experts"));
+  EXPECT_THAT(refusal("parallel: {pipeline: 2}, "), HasSubstr("pipeline is not simulated"));
+  EXPECT_THAT(refusal("parallel: {tensor: 32}, replicas: 4096, "), HasSubstr("131072 GPUs in all"));
+  EXPECT_THAT(refusal("replicas: 2, disaggregated: {prefill: {}, decode: {}}, "),
+              HasSubstr("engines of its own"));
+  EXPECT_THAT(refusal("disaggregated: {prefill: {engines: 2}}, "), HasSubstr("'decode'"));
+}
+
+TEST(ServingLayout, OfEnginesApartIsThatOfEachKind) {
+  const Serving apart = read(
+      "parallel: {tensor: 2}, disaggregated: {prefill: {engines: 3}, decode: {parallel: {tensor: "
+      "4}}}, ");
+  EXPECT_EQ(apart.gpus(), 3 * 2 + 4);
+  EXPECT_EQ(prompts_of(apart).replicas, 3);
+  EXPECT_EQ(prompts_of(apart).layout.tensor, 2);
+  EXPECT_EQ(apart.layout.tensor, 4);
+}
+
+/// 8 experts, 2 of which compute a token.
+Serving with_experts(std::int64_t tensor, std::int64_t data, std::int64_t expert) {
+  Serving serving = read("");
+  serving.model.experts = 8;
+  serving.model.top_k = 2;
+  serving.layout = {tensor, data, expert};
+  return serving;
+}
+
+TEST(ServingExperts, AreSpreadOverTheGpusThatSayTo) {
+  const std::int64_t ffn = read("").model.ffn;
+  const ExpertWork whole = expert_work(with_experts(1, 1, 1), 64);
+  EXPECT_EQ(whole.experts, 8);
+  EXPECT_EQ(whole.copies, 128);
+  EXPECT_EQ(whole.rows, 16);
+  EXPECT_EQ(whole.width, ffn);
+  const ExpertWork split = expert_work(with_experts(4, 1, 1), 64);
+  EXPECT_EQ(split.experts, 8);
+  EXPECT_EQ(split.width, ffn / 4);
+  const ExpertWork spread = expert_work(with_experts(4, 1, 4), 64);
+  EXPECT_EQ(spread.experts, 2);
+  EXPECT_EQ(spread.copies, 32);
+  EXPECT_EQ(spread.width, ffn);
+  const ExpertWork groups = expert_work(with_experts(1, 4, 4), 64);
+  EXPECT_EQ(groups.rows, 64) << "tokens of all four groups reach them";
+  EXPECT_EQ(expert_work(with_experts(1, 1, 1), 1).experts, 2) << "two of one token";
+}
+
+TEST(ServingExperts, WeighAsManyBytesOnAGpuHoweverTheyLie) {
+  const std::int64_t split = weight_bytes(with_experts(4, 1, 1));
+  EXPECT_EQ(weight_bytes(with_experts(4, 1, 4)), split);
+  EXPECT_GT(weight_bytes(with_experts(1, 4, 4)), split) << "attention is whole on each group's GPU";
+}
+
+TEST(ServingExperts, AreGivenTheRowsOfGroupsByNcclWhereNvlinkDoesNotJoinThem) {
+  Serving serving = with_experts(1, 2, 2);
+  serving.engine.kind = EngineKind::Vllm;
+  const auto collectives = [&serving] {
+    Program head;
+    head.name = "a";
+    const Program program = iterations(serving, {decoding(4, 100)}, head, {"a.yaml", 1, 1});
+    std::map<CollectiveKind, int> found;
+    for_each_op(program, [&](const HostThread&, const Op& op, Around) {
+      if (const auto* call = std::get_if<NcclCollective>(&op.kind)) ++found[call->kind];
+    });
+    return std::pair{program.processes, found};
+  };
+  EXPECT_EQ(collectives(), (std::pair{1U, std::map<CollectiveKind, int>{}})) << "one says all";
+  serving.groups_have_nvlink = false;
+  const std::map<CollectiveKind, int> both{{CollectiveKind::AllGather, 32},
+                                           {CollectiveKind::ReduceScatter, 32}};
+  EXPECT_EQ(collectives(), (std::pair{2U, both}));
+}
+
 TEST(ServingIterations, ReadAWindowsKeysOnly) {
   const Serving serving = read("");
   training::Layer layer;

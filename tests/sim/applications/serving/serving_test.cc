@@ -29,6 +29,13 @@ std::vector<Arrival> at_once(std::initializer_list<std::pair<std::int64_t, std::
 
 double millisecond(const Batch& /*batch*/) { return 1e-3; }
 
+Served served_by_one(const Serving& serving, const std::vector<Arrival>& arrivals,
+                     std::int64_t blocks,
+                     const std::function<double(const Batch&)>& seconds_of = millisecond,
+                     std::size_t most = kMostIterations) {
+  return serve({.engines = {serving, blocks, seconds_of}}, arrivals, most).front();
+}
+
 std::vector<std::pair<std::int64_t, std::int64_t>> decodes_and_chunks(const Served& served) {
   std::vector<std::pair<std::int64_t, std::int64_t>> found;
   for (const Iteration& one : served.iterations) {
@@ -38,7 +45,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> decodes_and_chunks(const Serv
 }
 
 TEST(ServingScheduler, SplitsAPromptOverIterationsAndDecodesBesideIt) {
-  const Served served = serve(small_engine(), at_once({{5, 3}, {9, 1}}), 100, millisecond);
+  const Served served = served_by_one(small_engine(), at_once({{5, 3}, {9, 1}}), 100);
   EXPECT_THAT(decodes_and_chunks(served),
               ElementsAre(std::pair{0, 8}, std::pair{1, 6}, std::pair{1, 0}));
   EXPECT_EQ(served.requests[0].token_ns,
@@ -49,16 +56,16 @@ TEST(ServingScheduler, SplitsAPromptOverIterationsAndDecodesBesideIt) {
 TEST(ServingScheduler, ComputesPromptsWholeAndAloneWhereTheEngineDoes) {
   Serving serving = small_engine();
   serving.engine.chunked_prefill = false;
-  EXPECT_THAT(decodes_and_chunks(serve(serving, at_once({{5, 2}, {6, 1}}), 100, millisecond)),
+  EXPECT_THAT(decodes_and_chunks(served_by_one(serving, at_once({{5, 2}, {6, 1}}), 100)),
               ElementsAre(std::pair{0, 5}, std::pair{1, 6}));
   serving.engine.kind = EngineKind::Sglang;
-  EXPECT_THAT(decodes_and_chunks(serve(serving, at_once({{5, 2}, {6, 1}}), 100, millisecond)),
+  EXPECT_THAT(decodes_and_chunks(served_by_one(serving, at_once({{5, 2}, {6, 1}}), 100)),
               ElementsAre(std::pair{0, 5}, std::pair{0, 6}, std::pair{1, 0}));
 }
 
 TEST(ServingScheduler, PreemptsTheLastRequestWhereBlocksRunOut) {
   // Two requests of 4 + 6 tokens need three blocks each, and there are four.
-  const Served served = serve(small_engine(), at_once({{4, 6}, {4, 6}}), 4, millisecond);
+  const Served served = served_by_one(small_engine(), at_once({{4, 6}, {4, 6}}), 4);
   EXPECT_EQ(served.preemptions, 1);
   EXPECT_EQ(served.requests[0].preempted, 0);
   EXPECT_EQ(served.requests[1].preempted, 1);
@@ -69,12 +76,12 @@ TEST(ServingScheduler, PreemptsTheLastRequestWhereBlocksRunOut) {
 TEST(ServingScheduler, FindsAPrefixInTheCache) {
   Serving serving = small_engine();
   serving.prefix_ppm = 500'000;
-  EXPECT_THAT(decodes_and_chunks(serve(serving, at_once({{6, 1}}), 100, millisecond)),
+  EXPECT_THAT(decodes_and_chunks(served_by_one(serving, at_once({{6, 1}}), 100)),
               ElementsAre(std::pair{0, 3}));
 }
 
 TEST(ServingScheduler, RefusesARequestThatNeverFits) {
-  EXPECT_THROW(serve(small_engine(), at_once({{9, 9}}), 4, millisecond), UsageError);
+  EXPECT_THROW(served_by_one(small_engine(), at_once({{9, 9}}), 4), UsageError);
 }
 
 /// What so many requests ask of the engine, in iterations.
@@ -83,7 +90,7 @@ std::size_t iterations_of(std::size_t requests) {
   serving.engine.max_requests = 64;
   serving.engine.max_batched_tokens = 2048;
   const std::vector<Arrival> arrivals(requests, Arrival{0, 100, 16});
-  return serve(serving, arrivals, 4096, millisecond).iterations.size();
+  return served_by_one(serving, arrivals, 4096, millisecond).iterations.size();
 }
 
 TEST(ServingScheduler, ServesManyRequestsInAsManyIterationsAsTheirTokensNeed) {
@@ -96,14 +103,14 @@ TEST(ServingScheduler, RefusesTrafficOfTooManyIterations) {
   Serving serving = small_engine();
   serving.engine.max_requests = 1;
   const std::vector<Arrival> arrivals(2, Arrival{0, 1, 500});
-  EXPECT_EQ(serve(serving, arrivals, 1000, millisecond, 1000).iterations.size(), 1000U);
-  EXPECT_THROW(serve(serving, arrivals, 1000, millisecond, 999), UsageError);
+  EXPECT_EQ(served_by_one(serving, arrivals, 1000, millisecond, 1000).iterations.size(), 1000U);
+  EXPECT_THROW(served_by_one(serving, arrivals, 1000, millisecond, 999), UsageError);
 }
 
 TEST(ServingScheduler, LetsTheNextOfAClosedLoopComeWhenOneIsDone) {
   std::vector<Arrival> arrivals = at_once({{4, 1}});
   arrivals.push_back({std::nullopt, 4, 1});
-  const Served served = serve(small_engine(), arrivals, 100, millisecond);
+  const Served served = served_by_one(small_engine(), arrivals, 100);
   EXPECT_EQ(served.requests[1].arrival_ns, 1'000'000);
   EXPECT_EQ(served.requests[1].token_ns.front(), 2'000'000);
 }
@@ -111,13 +118,13 @@ TEST(ServingScheduler, LetsTheNextOfAClosedLoopComeWhenOneIsDone) {
 TEST(ServingScheduler, WaitsForTheNextArrival) {
   std::vector<Arrival> arrivals = at_once({{4, 1}});
   arrivals.push_back({5'000'000, 4, 1});
-  const Served served = serve(small_engine(), arrivals, 100, millisecond);
+  const Served served = served_by_one(small_engine(), arrivals, 100);
   EXPECT_EQ(served.iterations[1].begin_ns, 5'000'000);
 }
 
 TEST(ServingSummary, IsAsTheDocumentDefinesIt) {
   const Serving serving = small_engine();
-  const Served served = serve(serving, at_once({{5, 3}, {9, 1}}), 100, millisecond);
+  const Served served = served_by_one(serving, at_once({{5, 3}, {9, 1}}), 100);
   const Summary summary = summary_of(serving, {served});
   EXPECT_DOUBLE_EQ(summary.ttft.mean, 1.5);
   EXPECT_DOUBLE_EQ(summary.ttft.percentiles[1], 1.9) << "linear between 1 and 2";
@@ -139,7 +146,7 @@ TEST(ServingScheduler, AsksEachIterationOnceForAHundredThousandRequests) {
   constexpr std::int64_t kRequests = 100'000, kOutput = 20;
   for (std::int64_t i = 0; i < kRequests; ++i) arrivals.push_back({i * 100'000, 100, kOutput});
   std::int64_t asked = 0, tokens = 0;
-  const Served served = serve(serving, arrivals, 100'000, [&](const Batch& batch) {
+  const Served served = served_by_one(serving, arrivals, 100'000, [&](const Batch& batch) {
     ++asked;
     tokens += batch.tokens();
     return 1e-3;
@@ -154,11 +161,11 @@ TEST(ServingSummary, SaysThatAnEngineIsTooSlow) {
   serving.engine.max_requests = 1;
   std::vector<Arrival> arrivals;
   for (std::int64_t i = 0; i < 100; ++i) arrivals.push_back({i * 1'000'000, 4, 2});
-  const Summary slow = summary_of(serving, {serve(serving, arrivals, 100, millisecond)});
+  const Summary slow = summary_of(serving, {served_by_one(serving, arrivals, 100)});
   EXPECT_EQ(slow.verdict, Verdict::Overloaded);
   EXPECT_NEAR(slow.falls_behind, 1, 0.05) << "each takes two of the milliseconds between them";
-  const Summary quick =
-      summary_of(serving, {serve(serving, arrivals, 100, [](const Batch&) { return 4e-4; })});
+  const Summary quick = summary_of(
+      serving, {served_by_one(serving, arrivals, 100, [](const Batch&) { return 4e-4; })});
   EXPECT_EQ(quick.verdict, Verdict::Stable);
 }
 
@@ -190,7 +197,7 @@ TEST(ServingTimeline, HasWaitingPrefillAndDecodingOfEachRequest) {
   Serving serving = small_engine();
   serving.engine.max_requests = 1;
   const Timeline timeline =
-      drawn(serving, serve(serving, at_once({{9, 2}, {4, 1}}), 100, millisecond));
+      drawn(serving, served_by_one(serving, at_once({{9, 2}, {4, 1}}), 100, millisecond));
   EXPECT_EQ(spans_of(timeline, "request 0"), "request_prefill 0-2, request_decode 2-3");
   EXPECT_EQ(spans_of(timeline, "request 1"), "request_waits 0-3, request_prefill 3-4");
   EXPECT_EQ(spans_of(timeline, "iterations"),
@@ -211,7 +218,7 @@ TEST(ServingTimeline, ShowsAPreemptedRequestComputingItsPromptAgain) {
   serving.model.layers = 1;
   serving.model.kv_heads = serving.model.head_dim = 1;
   const Timeline timeline =
-      drawn(serving, serve(serving, at_once({{4, 6}, {4, 6}}), 4, millisecond));
+      drawn(serving, served_by_one(serving, at_once({{4, 6}, {4, 6}}), 4, millisecond));
   EXPECT_EQ(spans_of(timeline, "request 1"),
             "request_prefill 0-1, request_decode 1-5, request_preempted 5-6, request_prefill 6-8");
   EXPECT_EQ(timeline.memory.front().allocated, 2 * 4 * cache_bytes(serving)) << "two blocks";
@@ -224,7 +231,7 @@ TEST(ServingTimeline, IsBoundedAndSaysSo) {
   const Serving serving = small_engine();
   std::vector<Arrival> arrivals;
   for (std::int64_t i = 0; i < 30'000; ++i) arrivals.push_back({i * 3'000'000, 4, 2});
-  const Timeline timeline = drawn(serving, serve(serving, arrivals, 100, millisecond));
+  const Timeline timeline = drawn(serving, served_by_one(serving, arrivals, 100, millisecond));
   const auto requests = std::ranges::count(timeline.lanes, LaneKind::Request, &Lane::kind);
   EXPECT_GT(requests, kMostDrawnRequests / 2);
   EXPECT_LE(requests, kMostDrawnRequests);
@@ -272,9 +279,80 @@ TEST(ServingTimeline, IsOfItsTraffic) {
 TEST(ServingReplicas, GetRequestsInTurn) {
   Serving serving = small_engine();
   serving.replicas = 2;
-  const std::vector<Arrival> all = at_once({{1, 1}, {2, 1}, {3, 1}});
-  EXPECT_EQ(of_replica(serving, all, 0).size(), 2u);
-  EXPECT_EQ(of_replica(serving, all, 1).front().prompt, 2);
+  const std::vector<Served> engines =
+      serve({.engines = {serving, 100, millisecond}}, at_once({{1, 1}, {2, 1}, {3, 1}}));
+  ASSERT_EQ(engines.size(), 2u);
+  EXPECT_EQ(engines[0].requests.size(), 2u);
+  EXPECT_EQ(engines[1].requests.front().prompt, 2);
+}
+
+TEST(ServingReplicas, AreChosenByLoadWhereTheRouterDoes) {
+  // The first request keeps its engine busy; the third one goes to the other.
+  std::vector<Arrival> arrivals{{0, 4, 9}, {0, 4, 1}, {2'500'000, 4, 1}};
+  Serving serving = small_engine();
+  serving.replicas = 2;
+  const auto of_first = [&] {
+    return serve({.engines = {serving, 100, millisecond}}, arrivals)[0].requests.size();
+  };
+  EXPECT_EQ(of_first(), 2u);
+  serving.router = Router::LeastLoaded;
+  EXPECT_EQ(of_first(), 1u);
+}
+
+TEST(ServingGroups, BeginAndEndIterationsTogether) {
+  Serving serving = small_engine();
+  serving.layout.data = 2;
+  const auto by_tokens = [](const Batch& batch) {
+    return 1e-3 * static_cast<double>(batch.tokens());
+  };
+  const std::vector<Served> engines =
+      serve({.engines = {serving, 100, by_tokens}}, at_once({{2, 2}, {6, 2}}));
+  ASSERT_EQ(engines.size(), 1u);
+  EXPECT_EQ(engines[0].iterations.size(), 2u);
+  EXPECT_EQ(engines[0].iterations[0].batch.chunk_tokens, 8);
+  EXPECT_EQ(engines[0].requests[0].token_ns, (std::vector<std::int64_t>{6'000'000, 7'000'000}))
+      << "the short prompt's group waits for the long one's";
+}
+
+TEST(ServingApart, HandsTheCacheOnWithTheFirstToken) {
+  Serving serving = small_engine();
+  Fleet fleet{.engines = {serving, 100, millisecond}};
+  fleet.prompts = Engines{serving, 100, [](const Batch&) { return 5e-3; }};
+  fleet.transfer_seconds = [](std::int64_t tokens) { return 1e-3 * static_cast<double>(tokens); };
+  const std::vector<Served> engines = serve(fleet, at_once({{4, 3}}));
+  ASSERT_EQ(engines.size(), 2u);
+  EXPECT_TRUE(engines[0].requests.empty()) << "its last token is elsewhere";
+  EXPECT_EQ(engines[0].iterations.size(), 1u);
+  EXPECT_EQ(engines[1].requests[0].token_ns,
+            (std::vector<std::int64_t>{5'000'000, 10'000'000, 11'000'000}))
+      << "5 ms for the prompt, 4 ms for its cache, then 1 ms each";
+  EXPECT_EQ(engines[1].iterations[0].batch.decode_keys, 5);
+}
+
+TEST(ServingTimeline, NumbersRequestsAsTheyArriveWhoeverAnswersThem) {
+  Serving serving = small_engine();
+  serving.apart = Apart{};
+  Fleet fleet{.engines = {serving, 100, millisecond}};
+  fleet.prompts = fleet.engines;
+  fleet.transfer_seconds = [](std::int64_t) { return 1e-3; };
+  Predicted predicted;
+  predicted.engines = serve(fleet, at_once({{4, 1}, {4, 3}}));
+  predicted.middle = predicted.fast = predicted.slow = summary_of(serving, predicted.engines);
+  const Timeline timeline = timeline_of(serving, predicted, Timeline{}, 1);
+  std::vector<std::string> names;
+  for (const Lane& lane : timeline.lanes) {
+    if (lane.kind == LaneKind::Request) names.push_back(lane.name);
+  }
+  EXPECT_THAT(names, ElementsAre("request 0", "request 1"));
+}
+
+TEST(ServingApart, LeavesARequestOfOneTokenWhereItsPromptIs) {
+  Fleet fleet{.engines = {small_engine(), 100, millisecond}};
+  fleet.prompts = fleet.engines;
+  fleet.transfer_seconds = [](std::int64_t) { return 1.0; };
+  const std::vector<Served> engines = serve(fleet, at_once({{4, 1}}));
+  EXPECT_EQ(engines[0].requests.size(), 1u);
+  EXPECT_TRUE(engines[1].requests.empty());
 }
 
 }  // namespace
