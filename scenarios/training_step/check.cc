@@ -72,7 +72,7 @@ class Checker {
             {"precision/parameters"});
     }
     framework();
-    if (step_.float8) float8();
+    if (step_.is_narrow()) narrow();
     if (step_.float16 && !step_.is_eager()) {
       error("float16 is expanded for 'framework: pytorch' only", "'compute: bfloat16'",
             {"precision/compute"});
@@ -102,11 +102,16 @@ class Checker {
         "'tensor' may be " + degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}),
         {"parallel/tensor"});
   }
-  void float8() {
+  void narrow() {
     constexpr std::int64_t kMultiple = 16;  // torch._scaled_mm
-    if (!step_.is_eager() || step_.tensor > 1 || model_.experts > 0 || model_.latent.keys > 0) {
-      error("float8 is expanded for PyTorch's dense layers without tensor parallelism",
-            "'framework: pytorch' and 'tensor: 1'", {"precision/compute"});
+    const bool is_core = step_.is_megatron_core();
+    if (!is_core && (!step_.is_eager() || model_.experts > 0 || model_.latent.keys > 0)) {
+      error("less than 16 bits are expanded for Megatron-Core, and for PyTorch's dense layers",
+            "'framework: megatron-core', or 'compute: bfloat16'", {"precision/compute"});
+    }
+    if (!is_core && step_.narrow == Narrow::Delayed) {
+      error("delayed scales are Transformer Engine's", "'framework: megatron-core'",
+            {"precision/scales"});
     }
     for (const std::int64_t width :
          {model_.hidden, model_.q_width(), model_.kv_width(), model_.ffn, step_.tokens()}) {

@@ -96,7 +96,9 @@ class Replicas : public Layout {
     if (step_.sharding != Sharding::Zero1 && step_.sharding != Sharding::Zero2) return;
     for (const Share& share : shares_) {
       if (share.held == 0 || share.ranks == 1) continue;
-      const std::int64_t shard = share.held / share.ranks * 2;
+      // Transformer Engine's float8 parameters are gathered as such (fp8_param_gather).
+      const bool is_narrow = step_.holds_narrow() && step_.narrow != Narrow::Nv4;
+      const std::int64_t shard = share.held / share.ranks * (is_narrow ? kF8 : kBf16);
       out_.host(FrameworkWork::Collective);
       std::string part = "part", whole = "whole";
       if (is_ahead) {

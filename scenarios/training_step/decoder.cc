@@ -225,6 +225,7 @@ void Decoder::update() {
       out_.kernel("adamw", KernelKind::Optimizer, here * (7 * kF32 + kBf16));
     }
     for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
+    cast_held_weights();
     return;
   }
   if (step_.float16) {  // GradScaler: one kernel over all gradients, and the scale's own

@@ -110,9 +110,23 @@ class Decoder {
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input,
               bool is_biased);
-  /// Float8: looks for the largest number of so many, casts them with that scale.
-  void cast_float8(const std::string& id, std::int64_t elements, FrameworkWork work);
-  void backward_float8(const std::string& name, std::int64_t inputs, std::int64_t outputs);
+  /// Operands below 16 bits (narrow.cc): casts, and which type the products have.
+  struct LinearSizes {
+    std::int64_t inputs = 0, outputs = 0, tokens = 0;
+    std::int64_t weights() const { return inputs * outputs; }
+    std::int64_t input() const { return tokens * inputs; }
+    std::int64_t gradient() const { return tokens * outputs; }
+  };
+  void narrow_forward(const std::string& name, const LinearSizes& sizes);
+  void narrow_gradient(const std::string& name, const LinearSizes& sizes);
+  void narrow_inputs(const std::string& name, const LinearSizes& sizes);
+  void narrow_weights(const std::string& name, const LinearSizes& sizes);
+  void cast(const std::string& id, std::int64_t elements, int copies, FrameworkWork work);
+  void computes_narrow(bool is_gradient);
+  void cast_held_weights();
+  std::int64_t narrow_bytes(std::int64_t elements) const;
+  /// Of a gathered operand, of so many bytes in 16 bits.
+  std::int64_t gathered_bytes(std::int64_t bytes) const;
   DataType half() const { return step_.float16 ? DataType::Float16 : DataType::BFloat16; }
   void add_row_bias(bool is_biased);
   void add_residual();

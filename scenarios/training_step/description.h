@@ -22,6 +22,10 @@ enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
 enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
+/// What linear layers multiply below 16 bits: float8 with a scale for each tensor, which a kernel
+/// finds, or which follows from the steps before (Transformer Engine's delayed scaling); with one
+/// for each row; MX float8; NV float4.
+enum class Narrow : std::uint8_t { None, Float8, Delayed, Rows, Mx8, Nv4 };
 
 struct TrainingStep {
   Architecture model;
@@ -49,9 +53,8 @@ struct TrainingStep {
       false;  ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
   /// Products in float16, which GPUs before 8.0 have; gradients are scaled. Else bfloat16.
   bool float16 = false;
-  /// Linear layers multiply float8: their operands are cast, with a scale for each tensor. Not the
-  /// head, attention, the router and experts.
-  bool float8 = false;
+  /// Of linear layers, whose operands are cast; not the head, attention and the router.
+  Narrow narrow = Narrow::None;
   bool float32_reduce = true;  ///< FSDP's reduce-scatter; what Megatron's gradients are held in
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
@@ -72,6 +75,9 @@ struct TrainingStep {
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
+  bool is_narrow() const { return narrow != Narrow::None; }
+  /// Transformer Engine's modules hold what they save, and gather, in those bits.
+  bool holds_narrow() const { return is_narrow() && is_megatron_core(); }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   bool is_eager() const { return framework == Framework::PyTorch; }
   /// torch.distributed.pipelining's schedules hand out what the last stage made of all

@@ -15,7 +15,8 @@ void Decoder::norm(bool joins_residual) {
   out_.host(FrameworkWork::Forward);
   out_.kernel("norm", rms ? RmsNorm : LayerNorm, 2 * elements * stream_);
   // In bfloat16 the linear layers save its result; autocast makes copies for them instead.
-  const Memory::Id result = step_.autocasts() ? Memory::kNothing : save(elements * stream_);
+  const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(elements) : elements * stream_;
+  const Memory::Id result = step_.autocasts() ? Memory::kNothing : save(kept);
   on_backward([this, rms, elements, result, joins_residual] {
     out_.host(FrameworkWork::Backward, 2);
     out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward, 3 * elements * stream_);
@@ -29,12 +30,6 @@ void Decoder::norm(bool joins_residual) {
     if (!joins_residual) return;
     pointwise("add_residual_gradient", 3 * elements * stream_, FrameworkWork::Backward);
   });
-}
-
-void Decoder::cast_float8(const std::string& id, std::int64_t elements, FrameworkWork work) {
-  out_.host(work);
-  out_.kernel("amax_" + id, KernelKind::ColumnSum, elements * kBf16);
-  out_.kernel("cast_" + id, KernelKind::Narrow, elements * (kBf16 + kF8));
 }
 
 /// y (tokens x outputs) = x (tokens x inputs) * W^T; column-major: m = outputs, n = tokens.
@@ -67,50 +62,49 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
-  const bool in_float8 = step_.float8 && name != "head";
+  const bool is_narrow = step_.is_narrow() && name != "head";
+  const LinearSizes sizes{inputs, outputs, tokens_};
   const auto forward = [&] {
     if (!is_needed) return;
-    if (!in_float8) return out_.forward_product(id, inputs, outputs, tokens_);
-    const Memory::Id copies = memory_.allocate(Part::Temporary, (input + weights) * kF8);
-    cast_float8(name + "_input", input, FrameworkWork::Autocast);
-    cast_float8(name + "_weight", weights, FrameworkWork::Autocast);
-    out_.computes_in(DataType::Float8E4M3);
+    if (is_narrow) return narrow_forward(name, sizes);
     out_.forward_product(id, inputs, outputs, tokens_);
-    out_.computes_in(half());
-    memory_.free(copies);
   };
+  const std::int64_t gathered = is_narrow ? gathered_bytes(part) : part;
   if (splits_in_layers()) {
-    beside(sums_later ? "reduce_scatter" : "all_gather", part, step_.overlaps_tensor, forward);
+    sums_later ? beside("reduce_scatter", part, step_.overlaps_tensor, forward)
+               : beside("all_gather", gathered, step_.overlaps_tensor, forward);
   } else {
     forward();
   }
   const bool has_bias = is_biased && !sums_later;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
-               input_copy, is_shared, has_bias, sums_later, part, in_float8] {
+               input_copy, is_shared, has_bias, sums_later, part, gathered, is_narrow, sizes] {
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
     call_of_dtensor();
+    if (is_narrow) narrow_gradient(name, sizes);
     const auto weights_product = [&] {
+      if (is_narrow) return narrow_weights(name, sizes);
       out_.weights_product(name + "_weights", inputs, outputs, tokens_);
     };
     const auto inputs_product = [&] {
+      if (is_narrow) return narrow_inputs(name, sizes);
       out_.inputs_product(name + "_inputs", inputs, outputs, tokens_);
     };
-    if (in_float8) {
-      backward_float8(name, inputs, outputs);
-    } else if (splits_in_layers()) {
+    if (splits_in_layers()) {
       // A column's input is gathered again; a row's gradient is gathered for both products.
-      beside("all_gather", part, !sums_later || step_.overlaps_tensor, inputs_product);
+      beside("all_gather", gathered, !sums_later || step_.overlaps_tensor, inputs_product);
       if (sums_later) {
         weights_product();
       } else {
         beside("reduce_scatter_behind", part, true, weights_product);
       }
     } else {
-      if (!has_bias) weights_product();
+      const bool weights_last = has_bias || is_narrow;
+      if (!weights_last) weights_product();
       inputs_product();
-      if (has_bias) weights_product();
+      if (weights_last) weights_product();
     }
     if (has_bias) {
       out_.host(FrameworkWork::Backward);
@@ -127,27 +121,6 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     memory_.free(weight_gradient);
     memory_.free(input_gradient);
   });
-}
-
-/// Float8 is multiplied by rows of both operands: the output's gradient is cast both ways in one
-/// kernel, the weights and the input the other way than in the forward pass, with its scales.
-void Decoder::backward_float8(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
-  const std::int64_t gradient = tokens_ * outputs, weights = inputs * outputs,
-                     input = tokens_ * inputs;
-  const Memory::Id copies =
-      memory_.allocate(Part::Temporary, (2 * gradient + weights + input) * kF8);
-  out_.host(FrameworkWork::Backward);
-  out_.kernel("amax_" + name + "_gradient", KernelKind::ColumnSum, gradient * kBf16);
-  out_.kernel("cast_" + name + "_gradient", KernelKind::Narrow, gradient * (kBf16 + 2 * kF8));
-  out_.computes_in(DataType::Float8E5M2);
-  out_.host(FrameworkWork::Backward);
-  out_.kernel("turn_" + name + "_weight", KernelKind::Narrow, weights * (kBf16 + kF8));
-  out_.product(name + "_inputs", inputs, tokens_, outputs, Writer::Turned::A);
-  out_.host(FrameworkWork::Backward);
-  out_.kernel("turn_" + name + "_input", KernelKind::Narrow, input * (kBf16 + kF8));
-  out_.product(name + "_weights", inputs, outputs, tokens_, Writer::Turned::A);
-  out_.computes_in(half());
-  memory_.free(copies);
 }
 
 /// Where the ranks' parts of a product are summed, its bias is added behind the sum.
@@ -217,7 +190,8 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   if (step_.is_megatron_core()) {  // one kernel each way, bias and gate in it
     const std::int64_t inputs = gated ? 2 : 1;
     pointwise("activation", (inputs + 1) * bytes, FrameworkWork::Forward);
-    const Memory::Id saved = save((inputs + 1) * bytes);
+    const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(rows * ffn) : bytes;
+    const Memory::Id saved = save(inputs * bytes + kept);
     on_backward([this, inputs, bytes, saved] {
       const Memory::Id gradients = memory_.allocate(Part::Temporary, inputs * bytes);
       pointwise("activation_backward", (2 * inputs + 1) * bytes, FrameworkWork::Backward);

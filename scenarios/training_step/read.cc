@@ -128,20 +128,29 @@ void read_block(Reader& reader, const YamlNode* node, std::string what,
 
 void read_precision(Reader& reader, Fields& fields, MapReader& map, TrainingStep& step) {
   const Choices<bool> types{{"bfloat16", false}, {"float32", true}};
-  enum class Computes : std::uint8_t { BFloat16, Float16, Float8, Float32 };
+  enum class Computes : std::uint8_t { BFloat16, Float16, Float8, Mx8, Nv4, Float32 };
   Computes computes = Computes::BFloat16;
   fields.choice<Computes>("compute", computes,
                           {{"bfloat16", Computes::BFloat16},
                            {"float16", Computes::Float16},
                            {"float8", Computes::Float8},
+                           {"mxfp8", Computes::Mx8},
+                           {"nvfp4", Computes::Nv4},
                            {"float32", Computes::Float32}});
   if (computes == Computes::Float32) {
     reader.problems.error(*map.optional("compute"),
-                          "bfloat16, float16 and float8 are expanded for 'compute'",
+                          "bfloat16, float16, float8, mxfp8 and nvfp4 are expanded for 'compute'",
                           "'parameters: float32' is what autocast and FSDP's mixed precision have");
   }
   step.float16 = computes == Computes::Float16;
-  step.float8 = computes == Computes::Float8;
+  if (computes == Computes::Float8) {
+    step.narrow = Narrow::Float8;
+    fields.choice<Narrow>(
+        "scales", step.narrow,
+        {{"tensor", Narrow::Float8}, {"delayed", Narrow::Delayed}, {"row", Narrow::Rows}});
+  }
+  if (computes == Computes::Mx8) step.narrow = Narrow::Mx8;
+  if (computes == Computes::Nv4) step.narrow = Narrow::Nv4;
   fields.choice<bool>("parameters", step.float32_parameters, types);
   fields.choice<bool>("reduce", step.float32_reduce, types);
 }

@@ -68,7 +68,8 @@ void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::i
            .b = program_->buffer("operand_b"),
            .c = program_->buffer("result"),
            .transpose_a = turned == Turned::A,
-           .transpose_b = turned == Turned::B},
+           .transpose_b = turned == Turned::B,
+           .scales = scales_},
       id);
 }
 

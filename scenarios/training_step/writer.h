@@ -48,7 +48,10 @@ class Writer {
   /// c (m x n) = a (m x k) * b (k x n) in computes_in's type, column-major.
   void product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k, Turned turned);
   /// Bfloat16, or what is said last.
-  void computes_in(DataType type) { type_ = type; }
+  void computes_in(DataType type, Scales scales = Scales::Tensor) {
+    type_ = type;
+    scales_ = scales;
+  }
   /// The three of a linear layer y = x W^T as PyTorch and Megatron call them: x is rows x inputs
   /// and W outputs x inputs, row-major.
   void forward_product(std::string_view id, std::int64_t inputs, std::int64_t outputs,
@@ -118,6 +121,7 @@ class Writer {
   explicit Writer(std::int64_t tensor) : tensor_{tensor} {}
   bool writes() const { return program_ != nullptr && !leaves_out_ && !program_->is_full(); }
   DataType type_ = DataType::BFloat16;
+  Scales scales_ = Scales::Tensor;
   void add(OpKind kind, std::string_view label = {});
   void note() { now_.op = program_->program().op_count; }
   void begin_section(std::int64_t calls);

@@ -152,7 +152,7 @@ training::TrainingStep step_of(const Question& question, const Layout& layout,
   step.sharding = step.replicas() > 1 ? layout.sharding : Sharding::None;
   step.reduce_every_pass = layout.sharding == Sharding::Fsdp && layout.reduce_every_pass;
   step.float32_parameters = question.float32_parameters;
-  step.float8 = question.float8;
+  if (question.float8) step.narrow = training::Narrow::Float8;
   step.recompute = layout.recompute;
   step.return_outputs = layout.pipeline == 1;
   if (passes) {

@@ -47,6 +47,16 @@ std::string what_does_not_divide(const training::TrainingStep& step, std::int64_
   return splits ? "" : "heads or sequences do not split";
 }
 
+training::Narrow narrow_of(const CsvLine& line) {
+  using enum training::Narrow;
+  if (says(line, "precision", "fp4")) return Nv4;
+  if (says(line, "precision", "mxfp8")) return Mx8;
+  if (!says(line, "precision", "fp8")) return None;
+  if (says(line, "precision", "row")) return Rows;
+  const bool is_delayed = is_megatron_core(line) && !says(line, "precision", "current");
+  return is_delayed ? Delayed : Float8;
+}
+
 std::int64_t whole_number(const CsvLine& line, std::string_view column) {
   constexpr double kMost = 1e9;
   const double value = line.number(column);
@@ -74,16 +84,20 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.pipeline = degree("pp");
   step.chunks = step.pipeline > 1 ? degree("vpp") : 1;
   step.data = degree("dp");
-  step.sequence_parallel = step.tensor > 1 && says(line, "sequence_parallel", "yes");
-  step.overlaps_tensor = step.sequence_parallel && says(line, "overlap_options", "tp_comm_overlap");
-  // Each file of dgxc-benchmarking v24.11.1 has `grad_sync_dtype: bf16`; later ones run the
-  // performance mode of NeMo's recipes, which sets `grad_reduce_in_fp32 = False`.
-  const bool is_narrow =
-      line.text("id").starts_with("dgxc-") || says(line, "overlap_options", "grad_sync bf16");
-  step.float32_reduce = !is_narrow;
+  step.narrow = narrow_of(line);
+  // Where tables say nothing, NeMo's and Megatron-Bridge's performance recipes split sequences,
+  // overlap by user buffers, and reduce in 16 bits (`grad_reduce_in_fp32 = False`, before
+  // `grad_sync_dtype: bf16`).
+  step.sequence_parallel = step.tensor > 1 && !says(line, "sequence_parallel", "no");
+  step.overlaps_tensor =
+      step.sequence_parallel && (line.text("overlap_options").empty() ||
+                                 says(line, "overlap_options", "tp_comm_overlap"));
+  step.float32_reduce = false;
   if (step.replicas() > 1) {
     step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
+                    : says(line, "zero_or_fsdp", "fsdp")      ? training::Sharding::Fsdp
                                                               : training::Sharding::Ddp;
+    step.float32_parameters = step.sharding == training::Sharding::Fsdp;
   }
   if (says(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
   if (line.number("kv_heads") > 0) step.model.kv_heads = whole_number(line, "kv_heads");

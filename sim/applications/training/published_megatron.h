@@ -12,6 +12,9 @@ namespace foretrace::sim {
 bool is_megatron_core(const CsvLine& line);
 
 /// A count; an empty cell is 0. Throws UsageError naming the line where it is none.
+/// What its linear layers multiply. Of Transformer Engine scales are delayed, unless it says more.
+training::Narrow narrow_of(const CsvLine& line);
+
 std::int64_t whole_number(const CsvLine& line, std::string_view column);
 
 /// Why the layout is not whole; else empty. What the reader of a scenario asks, too.

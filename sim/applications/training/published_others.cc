@@ -78,8 +78,8 @@ std::string not_expanded(const CsvLine& line, const training::TrainingStep& step
     if (step.model.biases) return "experts with biases";
     if (step.tensor > 1 && !step.sequence_parallel) return "experts beside whole sequences";
   }
-  if (step.float8 && (!is_eager || step.tensor > 1 || step.model.experts > 0)) {
-    return "arithmetic below 16 bits";
+  if (step.is_narrow() && (!is_eager || step.model.experts > 0)) {
+    return "less than 16 bits with experts, or under Megatron-LM of before 2023";
   }
   return what_does_not_divide(step, whole_number(line, "gpus"));
 }
@@ -105,9 +105,13 @@ std::string_view part_of(std::string_view gpu) {
   return {};
 }
 
+constexpr bool is_rack(std::string_view gpu) {
+  return gpu.starts_with("GB200") || gpu.starts_with("GB300");
+}
+
 /// What stands between nodes. Where a source says only how much a node has, it is shared by eight.
 std::string_view network_of(const CsvLine& line) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNetworks{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kNetworks{
       {{"1600 Gb/s", "roce-200g"},
        {"800 Gb/s IB per node", "roce-100g"},
        {"8x 800 Gb/s", "ib-xdr"},
@@ -119,13 +123,17 @@ std::string_view network_of(const CsvLine& line) {
        {"400 Gb/s IB per GPU", "ib-ndr"},
        {"400 Gb/s per GPU", "ib-ndr"},
        {"32x100G EFA", "efa2"},
+       {"NVL72 + InfiniBand", "ib-ndr"},
        {"200 Gb/s per node", "ib-hdr"}}};
   for (const auto& [words, part] : kNetworks) {
     if (has_words(line, "network", words)) return part;
   }
   const bool is_hdr =
       has_words(line, "network", "8x HDR 200") || has_words(line, "network", "8x200G");
-  return is_hdr ? "ib-hdr" : std::string_view{};
+  if (is_hdr) return "ib-hdr";
+  if (!takes_makers_network(line)) return {};
+  // DGX A100 has NICs of 200, all that came after of 400 Gb/s for each GPU.
+  return line.text("gpu").starts_with("A100") ? "ib-hdr" : "ib-ndr";
 }
 
 }  // namespace
@@ -143,8 +151,7 @@ std::string read_as(const CsvLine& line) {
   }
   const bool is_scaled_finer =
       has_words(line, "precision", "mxfp8") || has_words(line, "precision", "row");
-  return is_scaled_finer ? "PyTorch's eager calls, float8 with a scale for each tensor"
-                         : "PyTorch's eager calls";
+  return "PyTorch's eager calls";
 }
 
 std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
@@ -171,7 +178,7 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   step.passes = std::max<std::int64_t>(
       1, whole_number(line, "global_batch") / (step.micro_batch * step.data));
   describe_sharding(line, step);
-  step.float8 = has_words(line, "precision", "fp8");
+  step.narrow = narrow_of(line);
   if (step.framework == Framework::PyTorch) {
     step.fused_loss = has_words(line, "overlap_options", "torch.compile");
     step.return_outputs = false;
@@ -185,11 +192,27 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   return not_expanded(line, step);
 }
 
+std::int64_t gpus_together(const CsvLine& line) {
+  const std::int64_t gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
+  std::int64_t each = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
+  constexpr std::int64_t kRack = 72;
+  if (!is_rack(line.text("gpu")) || gpus % each != 0) return each;
+  const std::int64_t tray = each;
+  for (std::int64_t more = tray; more <= std::min(gpus, kRack); more += tray) {
+    if (gpus % more == 0) each = more;
+  }
+  return each;
+}
+
+bool takes_makers_network(const CsvLine& line) {
+  return has_words(line, "network", "not stated") || has_words(line, "network", "see systems json");
+}
+
 std::string composed_of(const CsvLine& line) {
   const std::string_view part = part_of(line.text("gpu"));
   if (part.empty()) return {};
   const std::int64_t gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
-  const std::int64_t each = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
+  const std::int64_t each = gpus_together(line);
   if (gpus <= each) return fmt::format("{}x{}", each, part);
   const std::string_view network = network_of(line);
   if (network.empty() || gpus % each != 0) return {};

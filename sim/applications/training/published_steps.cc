@@ -50,10 +50,12 @@ std::string machine_of(const CsvLine& line, const PublishedStep& published) {
     return found == files.end() ? std::string{} : std::string{found->second};
   };
   const bool is_near = published.one_node || has_known_network(line);
+  // Our files have no rates below 16 bits.
+  const bool has_rates = narrow_of(line) == training::Narrow::None;
   if (published.read_as.empty() && !is_megatron_core(line)) {
-    return is_near ? file_in(kFoundry) : std::string{};
+    return is_near && has_rates ? file_in(kFoundry) : composed_of(line);
   }
-  const std::string file = is_near ? file_in(kFiles) : std::string{};
+  const std::string file = is_near && has_rates ? file_in(kFiles) : std::string{};
   return file.empty() ? composed_of(line) : file;
 }
 
@@ -84,6 +86,7 @@ void describe_mpt(const CsvLine& line, training::TrainingStep& step) {
   step.float32_parameters = true;
   step.float32_reduce = line.text("notes").find("PURE") == std::string_view::npos;
   step.optimizer = training::OptimizerKernel::Foreach;
+  step.narrow = narrow_of(line);
 }
 
 /// What a line's source says of its software that no kernel table here is of; else empty.
@@ -99,8 +102,6 @@ std::string trap_of(const CsvLine& line) {
 std::string refusal(const CsvLine& line, const PublishedStep& published,
                     const std::string& undescribed) {
   const training::TrainingStep& step = published.step;
-  const bool is_narrow = published.kind.find("16 bits") == std::string::npos;
-  if (is_narrow && !step.float8) return "arithmetic below 16 bits";
   if (!undescribed.empty()) return undescribed;
   if (published.machine.empty()) return "no part is of its GPU or network";
   if (published.seconds <= 0) return "no step time";
@@ -121,7 +122,7 @@ PublishedStep published_step(const CsvLine& line) {
   published.gpu = line.text("gpu");
   published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
   published.gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
-  const std::int64_t in_a_node = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
+  const std::int64_t in_a_node = gpus_together(line);
   published.one_node = published.gpus <= in_a_node;
   training::TrainingStep& step = published.step;
   step.sequence = whole_number(line, "seq_len");

@@ -68,6 +68,49 @@ TEST(Float8Step, HasCopiesInEightBitsForAProductOnly) {
   EXPECT_GE(sum(narrow.memory), sum(wide.memory));
 }
 
+constexpr std::string_view kCore = ", framework: megatron-core";
+
+// Four linear layers in each of four blocks: qkv, output, up (joined with gate), down.
+TEST(TransformerEngine, CastsOperandsOnceAndWeightsOnceAStep) {
+  const TrainingStep step = step_with("compute: float8", kCore);
+  const auto products = products_of(step);
+  EXPECT_EQ(products.at(DataType::Float8E4M3), 16u) << "forward";
+  EXPECT_EQ(products.at(DataType::Float8E5M2), 32u) << "gradients of inputs and weights";
+  EXPECT_EQ(products.at(DataType::BFloat16), 3u) << "the head";
+  EXPECT_EQ(times(step, "id: amax_"), 16u * 2 + 4) << "input, gradient; each block's weights";
+  EXPECT_EQ(times(step, "id: cast_"), 16u * 2 + 4);
+  EXPECT_EQ(times(step, "id: turn_"), 0u) << "both orders are there";
+}
+
+TEST(TransformerEngine, HasDelayedScalesBeforeItCasts) {
+  const TrainingStep step = step_with("compute: float8, scales: delayed", kCore);
+  EXPECT_EQ(times(step, "id: amax_"), 0u);
+  EXPECT_EQ(times(step, "id: cast_"), 16u * 2 + 4 - 8) << "norms cast the inputs of qkv and up";
+  EXPECT_EQ(times(step, "id: turn_"), 16u) << "inputs, for the weights' gradients";
+}
+
+TEST(TransformerEngine, MultipliesBlocksOfMxAndNv) {
+  EXPECT_EQ(products_of(step_with("compute: mxfp8", kCore)).at(DataType::Float8E4M3), 48u);
+  EXPECT_EQ(products_of(step_with("compute: nvfp4", kCore)).at(DataType::Float4E2M1), 48u);
+  for_each_op(expanded(step_with("compute: nvfp4", kCore)),
+              [](const HostThread&, const Op& op, Around) {
+                const auto* product = std::get_if<Gemm>(&op.kind);
+                if (product == nullptr || product->type == DataType::BFloat16) return;
+                EXPECT_EQ(product->scales, Scales::Nv);
+              });
+  EXPECT_NO_THROW(program_of(step_with("compute: nvfp4", kCore)));
+}
+
+TEST(TransformerEngine, SavesInEightBits) {
+  const auto activations = [](const char* precision) {
+    Program head;
+    head.name = "a";
+    return expand(step_with(precision, kCore), Ranks::All, head)
+        .memory[static_cast<std::size_t>(Part::Activations)];
+  };
+  EXPECT_LT(activations("compute: float8"), activations("compute: bfloat16"));
+}
+
 TEST(Float16Step, IsTheSameInFloat16AndScalesItsGradients) {
   const TrainingStep step = step_with("compute: float16, parameters: float32");
   EXPECT_EQ(products_of(step).at(DataType::Float16), 87u);
@@ -79,12 +122,14 @@ TEST(Precision, SaysWhatIsNotExpanded) {
     return problems(
         scenario("{" + std::string{kModel} + ", batch: {sequence: 128}, " + rest + "}", processes));
   };
-  EXPECT_THAT(of("precision: {compute: float8}, parallel: {tensor: 2}", 2),
-              HasSubstr("float8 is expanded for PyTorch's dense layers"));
+  EXPECT_THAT(of("framework: megatron, precision: {compute: float8}"),
+              HasSubstr("less than 16 bits are expanded for Megatron-Core"));
+  EXPECT_THAT(of("precision: {compute: float8, scales: delayed}"),
+              HasSubstr("delayed scales are Transformer Engine's"));
   EXPECT_THAT(of("framework: megatron-core, precision: {compute: float16}"),
               HasSubstr("float16 is expanded for 'framework: pytorch' only"));
   EXPECT_THAT(of("precision: {compute: float32}"),
-              HasSubstr("bfloat16, float16 and float8 are expanded"));
+              HasSubstr("bfloat16, float16, float8, mxfp8 and nvfp4 are expanded"));
   EXPECT_THAT(
       problems(scenario("{model: {layers: 1, hidden: 200, heads: 5, ffn: 400, vocab: 1000}, "
                         "batch: {sequence: 128}, precision: {compute: float8}}")),

@@ -58,16 +58,26 @@ TEST(PublishedSteps, TakeTokensForTheStepsTime) {
 TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
   const auto steps = steps_of(
       line("mpt-1", "llm-foundry",
-           "A100-80GB-SXM,8,8,not stated,fp8,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
+           "V100-32GB,8,8,not stated,bf16,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
       line("nemo-1", "NeMo / Megatron-Core",
            "H100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,step_s,1.5,,A") +
-      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,not stated,bf16,1,1,64,none,step_s,1.5,,A") +
+      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,Ethernet,bf16,1,1,64,none,step_s,1.5,,A") +
       line("mpt-3", "llm-foundry",
            "A100-80GB-SXM,8,8,not stated,bf16,1,14,449,none,step_s,1.5,,A"));
-  EXPECT_EQ(steps[0].refused, "arithmetic below 16 bits");
+  EXPECT_EQ(steps[0].refused, "no part is of its GPU or network");
   EXPECT_EQ(steps[1].refused, "model: MPT");
   EXPECT_EQ(steps[2].refused, "no part is of its GPU or network");
   EXPECT_EQ(steps[3].refused, "batch is no multiple");
+}
+
+TEST(PublishedSteps, OfRacksShareNvlinkAndOthersTheMakersNetworkWhereNoneIsSaid) {
+  const auto steps = steps_of(
+      line("a-1", "llm-foundry", "GB200-186GB,128,4,NVL72 + InfiniBand,fp8,1,1,128,none,step_s,1,,A") +
+      line("a-2", "llm-foundry", "A100-80GB-SXM,64,8,not stated,bf16,1,1,64,none,step_s,1,,A"));
+  EXPECT_EQ(steps[0].machine, "64xGB200+ib-ndr:2");
+  EXPECT_EQ(steps[0].step.nodes, 2);
+  EXPECT_EQ(steps[0].step.narrow, training::Narrow::Float8);
+  EXPECT_EQ(steps[1].machine, "8xA100-SXM-80+ib-hdr:8");
 }
 
 TEST(PublishedSteps, OfA100NodesArePredictedWhereTheirNetworkIsKnown) {
@@ -127,7 +137,7 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   EXPECT_EQ(steps[1].read_as, steps[0].read_as) << "an unknown name";
   EXPECT_EQ(steps[2].refused, "");
   EXPECT_EQ(steps[2].read_as, "Megatron-LM's calls");
-  EXPECT_TRUE(steps[3].step.float8 && steps[3].refused.empty());
+  EXPECT_TRUE(steps[3].step.narrow == training::Narrow::Float8 && steps[3].refused.empty());
   EXPECT_EQ(steps[3].machine, "h100-nvswitch-8");
   EXPECT_EQ(steps[4].refused, "FSDP beside a pipeline");
 }
