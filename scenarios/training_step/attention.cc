@@ -19,7 +19,7 @@ constexpr const char* kJoinedKeys = "join_keys";
 /// one kernel.
 void Decoder::rope(std::int64_t width) {
   const std::int64_t bytes = tokens_ * width * kBf16;
-  if (step_.is_megatron_core()) {
+  if (fuses()) {
     pointwise("rope", 2 * bytes, FrameworkWork::Forward);
     on_backward([this, bytes] { pointwise("rope", 2 * bytes, FrameworkWork::Backward); });
     return;
@@ -181,7 +181,12 @@ void Decoder::core() {
   if (model_.sinks) on_backward([this] { give_small(model_.heads / step_.tensor); });
   if (!step_.flash_attention) return unfused_attention();
   const bool is_split = step_.context > 1;
-  is_split ? ring_attention() : attend(causal_attention(layer));
+  if (step_.recompute != Recompute::Products || !runs_again_) {
+    is_split ? ring_attention() : attend(causal_attention(layer));
+  }
+  if (step_.recompute == Recompute::Products && !keeps_) {
+    kept_.push_back(memory_.allocate(Part::Activations, tokens_ * mixed_ * kBf16));
+  }
   const Memory::Id inputs = save(layer.rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);
   const Memory::Id result = save(tokens_ * mixed_ * kBf16 + tokens_ * q_ / model_.head_dim * kF32);
   on_backward([this, is_split, layer, inputs, result] {

@@ -73,6 +73,7 @@ class Checker {
     }
     framework();
     if (step_.is_narrow()) narrow();
+    extras();
     if (step_.float16 && !step_.is_eager()) {
       error("float16 is expanded for 'framework: pytorch' only", "'compute: bfloat16'",
             {"precision/compute"});
@@ -101,6 +102,24 @@ class Checker {
                     step_.tensor),
         "'tensor' may be " + degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}),
         {"parallel/tensor"});
+  }
+  void extras() {
+    const bool has_adapters = step_.is_frozen();
+    if (has_adapters && (step_.sharding == Sharding::Fsdp || model_.experts > 0 ||
+                         model_.latent.keys > 0 || step_.autocasts())) {
+      error("adapters are expanded beside dense layers in bfloat16, whole on each process",
+            "'sharding: ddp' or 'zero1', without 'parameters: float32'", {"adapters"});
+    }
+    if (step_.compiled && !step_.is_eager()) {
+      error(
+          "'compiled' is PyTorch's torch.compile: Megatron's calls are fused as its source has "
+          "them",
+          "'framework: pytorch'", {"compiled"});
+    }
+    if (step_.recompute == Recompute::Products && !step_.is_eager()) {
+      error("'recompute: products' is torchtitan's", "'framework: pytorch', or 'recompute: full'",
+            {"recompute"});
+    }
   }
   void narrow() {
     constexpr std::int64_t kMultiple = 16;  // torch._scaled_mm

@@ -28,8 +28,12 @@ class Replicas : public Layout {
       : step_{step}, out_{out}, memory_{memory}, width_{width_of(step)} {}
 
   void allocate(const Decoder& decoder) override {
-    const std::int64_t experts = decoder.held_experts();
-    shares_[0] = {"data_parallel", step_.replicas(), decoder.held_parameters() - experts};
+    const std::int64_t experts = step_.is_frozen() ? 0 : decoder.held_experts();
+    shares_[0] = {"data_parallel", step_.replicas(), decoder.trained_parameters() - experts};
+    if (step_.is_frozen()) {  // Transformer Engine's float8 parameters have no others beside them
+      const bool is_narrow = step_.holds_narrow() && step_.narrow != Narrow::Nv4;
+      memory_.allocate(Part::Parameters, decoder.held_parameters() * (is_narrow ? kF8 : kBf16));
+    }
     shares_[1] = {"expert_data", step_.expert_data(), experts};
     for (const Share& share : shares_) {
       const bool splits = step_.sharding >= Sharding::Zero1;

@@ -174,7 +174,7 @@ void Decoder::block(std::int64_t group) {
   layer_ = layer;
   hooks_.before_forward(group);
   on_backward([this, group] { hooks_.after_backward(group); });
-  if (step_.recompute != Recompute::Full) {
+  if (!recomputes_block()) {
     block_forward();
   } else {
     const Memory::Id input = save(stream_ * norm_tokens_ * model_.hidden);
@@ -182,16 +182,19 @@ void Decoder::block(std::int64_t group) {
     Tape* const outer = std::exchange(tape_, &nobody);
     out_.host(FrameworkWork::Recompute);
     keeps_ = false;
+    products_ = 0;
     block_forward();
     keeps_ = true;
     for (const Memory::Id id : std::exchange(unsaved_, {})) memory_.free(id);
     tape_ = outer;
-    on_backward([this, input, layer] {
+    on_backward([this, input, layer, kept = std::exchange(kept_, {})] {
       layer_ = layer;
       Tape again;
       Tape* const before = std::exchange(tape_, &again);
       out_.host(FrameworkWork::Recompute);
       runs_again_ = true;
+      products_ = 0;
+      for (const Memory::Id id : kept) memory_.free(id);  // counted by who saves them
       block_forward();
       runs_again_ = false;
       run_back(again);
@@ -210,8 +213,10 @@ void Decoder::block_forward() {
 
 void Decoder::update() {
   const bool is_shared = step_.sharding >= Sharding::Zero1;
-  const std::int64_t elements = (held_ - held_experts()) / (is_shared ? step_.replicas() : 1) +
-                                held_experts() / (is_shared ? step_.expert_data() : 1);
+  const std::int64_t experts = step_.is_frozen() ? 0 : held_experts();
+  const std::int64_t elements =
+      (trained_parameters() - experts) / (is_shared ? step_.replicas() : 1) +
+      experts / (is_shared ? step_.expert_data() : 1);
   // Megatron's is of float32 copies of the parameters.
   const bool is_wide = step_.float32_parameters || step_.is_megatron();
   const std::int64_t parameter = is_wide ? kF32 : kBf16;
@@ -255,6 +260,7 @@ void Decoder::pointwise(const char* id, std::int64_t bytes, FrameworkWork work) 
 
 /// Of a norm or of something as small, in its parameter's type.
 void Decoder::give_small(std::int64_t elements) {
+  if (step_.is_frozen()) return;
   out_.host(FrameworkWork::Accumulate);
   hooks_.gradient(elements);
 }

@@ -62,6 +62,8 @@ class Decoder {
 
   std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
   std::int64_t held_experts() const;                      ///< of those
+  /// Of those the ones that are trained: adapters', where there are any.
+  std::int64_t trained_parameters() const;
   std::int64_t held_tensors() const { return tensors_; }
   std::int64_t group_parameters(std::int64_t group) const;  ///< of one FSDP group
   std::int64_t group_experts(std::int64_t group) const;     ///< of those the experts'
@@ -129,6 +131,13 @@ class Decoder {
   std::int64_t gathered_bytes(std::int64_t bytes) const;
   DataType half() const { return step_.float16 ? DataType::Float16 : DataType::BFloat16; }
   void add_row_bias(bool is_biased);
+  /// LoRA beside a linear layer (adapters.cc).
+  bool has_adapter(const std::string& name) const;
+  void adapt(const std::string& name, const LinearSizes& sizes);
+  std::int64_t adapter_parameters(const Layer& layer) const;
+  /// Of products that Recompute::Products keeps; what it multiplies is there already when it runs
+  /// again.
+  bool is_kept_product(const std::string& name);
   void add_residual();
   /// A kernel each way: what is read and written, and a byte for each element, which is saved.
   void drop_out(const char* id, std::int64_t elements, std::int64_t width);
@@ -155,7 +164,12 @@ class Decoder {
               const std::function<void()>& product);
   /// Megatron splits sequences: layers gather their inputs, or scatter what they sum.
   bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
-  bool uses_dtensor() const { return step_.tensor > 1 && step_.is_eager(); }
+  bool uses_dtensor() const { return step_.tensor > 1 && step_.is_eager() && step_.dtensor; }
+  /// One kernel for the operations of rope, or of an activation.
+  bool fuses() const { return step_.is_megatron_core() || step_.compiled; }
+  bool recomputes_block() const {
+    return step_.recompute == Recompute::Full || step_.recompute == Recompute::Products;
+  }
   void call_of_dtensor();
   void gather_logits();
   void keep_output(Memory::Id logits, std::int64_t bytes);
@@ -187,6 +201,8 @@ class Decoder {
   std::int64_t handed_out_ = 0;  ///< bytes of a pass's logits that stay until the step ends
   bool accumulates_ = false;
   bool shares_gradient_ = false;  ///< the weight's gradient goes on to the embedding
+  std::int64_t products_ = 0;     ///< of the block that is being written
+  std::vector<Memory::Id> kept_;  ///< of its forward pass, until the backward one
   bool runs_again_ = false;       ///< recomputation, which ends with the last tensor that is needed
   bool ends_early_ = false;       ///< and this is the part in which it does
   bool keeps_ = true;             ///< the forward pass saves for the backward one

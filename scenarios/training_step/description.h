@@ -14,7 +14,9 @@ enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 /// How context parallel neighbours come by each other's keys and values: all at once, or a part
 /// from one neighbour while attention to the part before runs.
 enum class ContextExchange : std::uint8_t { AllGather, SendRecv };
-enum class Recompute : std::uint8_t { None, Selective, Full };
+/// Selective: attention. Products: all but attention and every second matrix product of a layer
+/// (torchtitan's selective checkpointing by operators).
+enum class Recompute : std::uint8_t { None, Selective, Products, Full };
 /// Whose calls: PyTorch's eager ones, Megatron-LM's of 2021, the same under DeepSpeed's pipeline
 /// engine and optimizers, or Megatron-Core's with Transformer Engine's fused kernels.
 enum class Framework : std::uint8_t { PyTorch, Megatron, MegatronDeepSpeed, MegatronCore };
@@ -26,6 +28,14 @@ enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 /// finds, or which follows from the steps before (Transformer Engine's delayed scaling); with one
 /// for each row; MX float8; NV float4.
 enum class Narrow : std::uint8_t { None, Float8, Delayed, Rows, Mx8, Nv4 };
+
+/// LoRA: products of this rank beside some layers'; all other parameters are frozen.
+struct Adapters {
+  std::int64_t rank = 0;  ///< 0: there are none
+  bool queries = true;    ///< beside queries, keys and values
+  bool output = false;    ///< behind attention
+  bool mlp = false;
+};
 
 struct TrainingStep {
   Architecture model;
@@ -75,6 +85,13 @@ struct TrainingStep {
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
+  Adapters adapters;
+  /// PyTorch: whether tensors of split layers are DTensors, and whether each linear layer gathers
+  /// the input that it shares with others (ColwiseParallel with an input that is split).
+  bool dtensor = true, gathers_each = false;
+  /// torch.compile, XLA: pointwise operations of a layer are fused, DTensors take no host time.
+  bool compiled = false;
+  bool is_frozen() const { return adapters.rank > 0; }
   bool is_narrow() const { return narrow != Narrow::None; }
   /// Transformer Engine's modules hold what they save, and gather, in those bits.
   bool holds_narrow() const { return is_narrow() && is_megatron_core(); }

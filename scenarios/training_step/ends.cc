@@ -28,6 +28,7 @@ void Decoder::embed() {
   leave_tensor_parallel(false);
   const Memory::Id result = save(norm_tokens_ * model_.hidden * stream_);
   on_backward([this, elements, table, width, is_shared, places, result] {
+    if (step_.is_frozen()) return memory_.free(result);
     if (places > 0) {
       out_.host(FrameworkWork::Backward, 2);
       out_.kernel("sum_positions", KernelKind::ColumnSum, elements * width);

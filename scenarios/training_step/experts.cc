@@ -85,7 +85,13 @@ void Decoder::bring_rows(FrameworkWork work) {
 
 void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
   const std::int64_t wide = rows * ffn_ * kBf16;
+  const auto narrow = [&](const char* id, std::int64_t width) {
+    if (!step_.is_narrow()) return;
+    cast(id, rows * width, 2, FrameworkWork::Forward);
+    computes_narrow(false);
+  };
   out_.repeat(times, 1, [&] {
+    narrow("expert_input", model_.hidden);
     if (model_.gated) {
       out_.host(FrameworkWork::Linear);
       out_.forward_product("expert_gate", model_.hidden, ffn_, rows);
@@ -94,17 +100,24 @@ void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
     out_.forward_product("expert_up", model_.hidden, ffn_, rows);
     pointwise("expert_activation", 2 * wide, FrameworkWork::Forward);
     if (model_.gated) pointwise("expert_product", 3 * wide, FrameworkWork::Forward);
+    narrow("expert_product", ffn_);
     out_.host(FrameworkWork::Linear);
     out_.forward_product("expert_down", ffn_, model_.hidden, rows);
+    out_.computes_in(half());
   });
 }
 
 void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
   const std::int64_t wide = rows * ffn_ * kBf16;
   const auto both = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    if (step_.is_narrow()) {
+      cast(name + "_gradient", rows * outputs, 2, FrameworkWork::Backward);
+      computes_narrow(true);
+    }
     out_.host(FrameworkWork::Product);
     out_.weights_product(name + "_weights", inputs, outputs, rows);
     out_.inputs_product(name + "_inputs", inputs, outputs, rows);
+    out_.computes_in(half());
   };
   out_.repeat(times, 1, [&] {
     both("expert_down", ffn_, model_.hidden);

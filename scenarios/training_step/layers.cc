@@ -13,21 +13,26 @@ void Decoder::norm(bool joins_residual) {
   const bool rms = model_.rms_norm;
   const std::int64_t elements = norm_tokens_ * model_.hidden;
   out_.host(FrameworkWork::Forward);
-  out_.kernel("norm", rms ? RmsNorm : LayerNorm, 2 * elements * stream_);
+  // Compiled, the sum with the branch before is in the norm's kernel, each way.
+  const bool sums = step_.compiled && joins_residual;
+  out_.kernel("norm", rms ? RmsNorm : LayerNorm, (sums ? 4 : 2) * elements * stream_);
   // In bfloat16 the linear layers save its result; autocast makes copies for them instead.
   const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(elements) : elements * stream_;
   const Memory::Id result = step_.autocasts() ? Memory::kNothing : save(kept);
-  on_backward([this, rms, elements, result, joins_residual] {
+  on_backward([this, rms, elements, result, joins_residual, sums] {
     out_.host(FrameworkWork::Backward, 2);
-    out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward, 3 * elements * stream_);
-    out_.kernel("norm_weights", rms ? RmsNormWeights : LayerNormWeights, 2 * elements * stream_);
+    out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward,
+                (sums ? 4 : 3) * elements * stream_);
     memory_.free(result);
-    for (std::int64_t i = 0; i < model_.norm_parts(); ++i) give_small(model_.hidden);
+    if (!step_.is_frozen()) {
+      out_.kernel("norm_weights", rms ? RmsNormWeights : LayerNormWeights, 2 * elements * stream_);
+      for (std::int64_t i = 0; i < model_.norm_parts(); ++i) give_small(model_.hidden);
+    }
     if (step_.sequence_parallel &&
         !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
     }
-    if (!joins_residual) return;
+    if (!joins_residual || sums) return;
     pointwise("add_residual_gradient", 3 * elements * stream_, FrameworkWork::Backward);
   });
 }
@@ -56,6 +61,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     }
   }
   const std::string name = id;
+  const bool is_kept = is_kept_product(name);
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
   // A norm behind the last product saves what that gives.
   const bool is_needed = !runs_again_ || name != "down" || !step_.is_eager() || model_.norms > 2;
@@ -65,7 +71,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const bool is_narrow = step_.is_narrow() && name != "head";
   const LinearSizes sizes{inputs, outputs, tokens_};
   const auto forward = [&] {
-    if (!is_needed) return;
+    if (!is_needed || (is_kept && runs_again_)) return;
     if (is_narrow) return narrow_forward(name, sizes);
     out_.forward_product(id, inputs, outputs, tokens_);
   };
@@ -76,15 +82,22 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   } else {
     forward();
   }
-  const bool has_bias = is_biased && !sums_later;
+  if (is_kept && !keeps_) {
+    kept_.push_back(memory_.allocate(Part::Activations, tokens_ * outputs * kBf16));
+  }
+  adapt(name, sizes);
+  const bool has_bias = is_biased && !sums_later && !step_.is_frozen();
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
                input_copy, is_shared, has_bias, sums_later, part, gathered, is_narrow, sizes] {
-    const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
+    const bool is_frozen = step_.is_frozen();
+    const Memory::Id weight_gradient =
+        memory_.allocate(Part::Temporary, is_frozen ? 0 : weights * kBf16);
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
     call_of_dtensor();
     if (is_narrow) narrow_gradient(name, sizes);
     const auto weights_product = [&] {
+      if (is_frozen) return;
       if (is_narrow) return narrow_weights(name, sizes);
       out_.weights_product(name + "_weights", inputs, outputs, tokens_);
     };
@@ -93,8 +106,13 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
       out_.inputs_product(name + "_inputs", inputs, outputs, tokens_);
     };
     if (splits_in_layers()) {
-      // A column's input is gathered again; a row's gradient is gathered for both products.
-      beside("all_gather", gathered, !sums_later || step_.overlaps_tensor, inputs_product);
+      // A column's input is gathered again, for its weights' gradient; a row's gradient is gathered
+      // for both products.
+      if (is_frozen && !sums_later) {
+        inputs_product();
+      } else {
+        beside("all_gather", gathered, !sums_later || step_.overlaps_tensor, inputs_product);
+      }
       if (sums_later) {
         weights_product();
       } else {
@@ -116,7 +134,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
       out_.host(FrameworkWork::Backward);
       out_.kernel("widen_input_gradient", KernelKind::Widen, input * (kBf16 + kF32));
     }
-    give_gradient(weights, !is_shared);
+    if (!is_frozen) give_gradient(weights, !is_shared);
     if (has_bias) give_gradient(outputs, true);
     memory_.free(weight_gradient);
     memory_.free(input_gradient);
@@ -140,11 +158,20 @@ void Decoder::add_row_bias(bool is_biased) {
   });
 }
 
+/// torchtitan's policy counts a block's products, the first of which it keeps; Megatron has no
+/// such.
+bool Decoder::is_kept_product(const std::string& name) {
+  if (step_.recompute != Recompute::Products || name == "head") return false;
+  return products_++ % 2 == 0;
+}
+
 /// Several layers read the same input: its gradients are added.
 void Decoder::add_input_gradients(std::int64_t count) {
   on_backward([this, count] {
     for (std::int64_t i = 0; i < count; ++i) {
-      pointwise("add_gradients", 3 * tokens_ * model_.hidden * stream_, FrameworkWork::Backward);
+      // Compiled, the norm's kernel reads them.
+      pointwise("add_gradients", (step_.compiled ? 1 : 3) * tokens_ * model_.hidden * stream_,
+                FrameworkWork::Backward);
     }
   });
 }
@@ -164,10 +191,12 @@ void Decoder::add_residual() {
   // Megatron's jit has it in the kernel that adds (bias_dropout_add), but for the mask.
   const bool is_fused = step_.dropout && step_.is_megatron();
   if (!is_fused) drop_out("dropout", elements, kBf16);
-  out_.host(FrameworkWork::Forward);
   const bool mixed = step_.autocasts();
-  out_.kernel("residual", mixed ? KernelKind::Mixed : KernelKind::Pointwise,
-              elements * (2 * stream_ + kBf16 + (is_fused ? 1 : 0)));
+  if (!step_.compiled || mixed) {
+    out_.host(FrameworkWork::Forward);
+    out_.kernel("residual", mixed ? KernelKind::Mixed : KernelKind::Pointwise,
+                elements * (2 * stream_ + kBf16 + (is_fused ? 1 : 0)));
+  }
   const Memory::Id mask = save(is_fused ? elements : 0);
   on_backward([this, elements, is_fused, mask] {
     if (is_fused) {
@@ -187,7 +216,7 @@ void Decoder::add_residual() {
 void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   const std::int64_t bytes = rows * ffn * kBf16;
   const bool gated = model_.gated;
-  if (step_.is_megatron_core()) {  // one kernel each way, bias and gate in it
+  if (fuses()) {  // one kernel each way, bias and gate in it
     const std::int64_t inputs = gated ? 2 : 1;
     pointwise("activation", (inputs + 1) * bytes, FrameworkWork::Forward);
     const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(rows * ffn) : bytes;

@@ -1,8 +1,8 @@
 // Linear layers whose operands have less than 16 bits: who casts them, and when.
-// PyTorch: torch._scaled_mm and torchao's dynamic scaling, each operand cast where it is multiplied.
-// Megatron-Core: Transformer Engine (pytorch/module/linear.py, layernorm_linear.py; quantizers of
-// pytorch/tensor): an operand is cast once, by rows and by columns in one kernel, and kept so for
-// the backward pass. Weights are cast once a step (is_first_microbatch).
+// PyTorch: torch._scaled_mm and torchao's dynamic scaling, each operand cast where it is
+// multiplied. Megatron-Core: Transformer Engine (pytorch/module/linear.py, layernorm_linear.py;
+// quantizers of pytorch/tensor): an operand is cast once, by rows and by columns in one kernel, and
+// kept so for the backward pass. Weights are cast once a step (is_first_microbatch).
 #include <string>
 
 #include "scenarios/program/product_type.h"
@@ -61,7 +61,8 @@ void Decoder::cast(const std::string& id, std::int64_t elements, int copies, Fra
 
 void Decoder::narrow_forward(const std::string& name, const LinearSizes& sizes) {
   const bool keeps = step_.holds_narrow();
-  const std::int64_t written = narrow_bytes(sizes.input()) + (keeps ? 0 : narrow_bytes(sizes.weights()));
+  const std::int64_t written =
+      narrow_bytes(sizes.input()) + (keeps ? 0 : narrow_bytes(sizes.weights()));
   const Memory::Id copies = memory_.allocate(Part::Temporary, written);
   // With a scale from before, the norm's kernel casts what it writes.
   const bool is_cast = step_.narrow == Narrow::Delayed && (name == "qkv" || name == "up");

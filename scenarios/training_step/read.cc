@@ -170,6 +170,8 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
     if (step.tensor == 1) step.loss_parallel = false;
     fields.flag("overlap", step.overlaps_tensor);
     if (step.tensor == 1) step.overlaps_tensor = false;
+    fields.flag("dtensor", step.dtensor);
+    fields.flag("gather_each", step.gathers_each);
     fields.choice<Schedule>(
         "schedule", step.schedule,
         {{"1f1b", Schedule::OneForwardOneBackward}, {"gpipe", Schedule::GPipe}});
@@ -363,6 +365,13 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.choice<Recompute>("recompute", step.recompute, recompute_words());
   fields.choice<bool>("attention", step.flash_attention, {{"flash", true}, {"unfused", false}});
   fields.flag("return_outputs", step.return_outputs);
+  fields.flag("compiled", step.compiled);
+  read_block(reader, map.optional("adapters"), "'adapters'", [&](Fields& inner, MapReader&) {
+    inner.number("rank", step.adapters.rank);
+    inner.flag("queries", step.adapters.queries);
+    inner.flag("output", step.adapters.output);
+    inner.flag("mlp", step.adapters.mlp);
+  });
   fields.flag("dropout", step.dropout);
   fields.number("steps", step.steps);
   read_code(reader, map, step);

@@ -205,7 +205,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,
-               2 * decoder.held_parameters() * (step.float32_parameters ? 4 : 2));
+               2 * decoder.trained_parameters() * (step.float32_parameters ? 4 : 2));
     return;
   }
   const auto pass = [&](bool is_first, bool is_last) {

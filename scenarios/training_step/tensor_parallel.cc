@@ -30,7 +30,7 @@ void Decoder::collective(const char* name, std::int64_t bytes, const char* work,
 }
 
 void Decoder::call_of_dtensor() {
-  if (uses_dtensor()) out_.host(FrameworkWork::DTensor);
+  if (uses_dtensor() && !step_.compiled) out_.host(FrameworkWork::DTensor);
 }
 
 /// Overlapped as Transformer Engine's user buffers are: of a product's tiles the first need no more
@@ -56,11 +56,12 @@ void Decoder::enter_tensor_parallel(std::int64_t linears) {
   if (step_.tensor == 1 || splits_in_layers()) return;
   const std::int64_t bytes = tokens_ * model_.hidden * kBf16;
   if (step_.sequence_parallel) {
-    collective("all_gather", bytes / step_.tensor);
+    const std::int64_t times = step_.gathers_each ? linears : 1;
+    for (std::int64_t i = 0; i < times; ++i) collective("all_gather", bytes / step_.tensor);
     const Memory::Id whole = save(bytes);
-    on_backward([this, bytes, whole] {
+    on_backward([this, bytes, whole, times] {
       memory_.free(whole);
-      collective("reduce_scatter", bytes / step_.tensor);
+      for (std::int64_t i = 0; i < times; ++i) collective("reduce_scatter", bytes / step_.tensor);
     });
     return;
   }

@@ -30,8 +30,10 @@ inline const Words<ContextExchange>& exchange_words() {
 }
 
 inline const Words<Recompute>& recompute_words() {
-  static const Words<Recompute> kWords{
-      {"none", Recompute::None}, {"selective", Recompute::Selective}, {"full", Recompute::Full}};
+  static const Words<Recompute> kWords{{"none", Recompute::None},
+                                       {"selective", Recompute::Selective},
+                                       {"products", Recompute::Products},
+                                       {"full", Recompute::Full}};
   return kWords;
 }
 

@@ -21,13 +21,13 @@ bool describe_family(std::string_view name, training::TrainingStep& step) {
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto is = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
   training::Architecture& model = step.model;
-  model.gated = model.rms_norm = is("llama");
+  model.gated = model.rms_norm = is("llama") || is("mixtral");
   if (is("gpt3")) {  // NeMo's: biases, learned positions, one embedding for both ends
     model.biases = model.joined_qkv = model.tied = true;
     model.positions = step.sequence;
   }
   // Nemotron: squared ReLU, LayerNorm, rotary positions, no biases.
-  return is("llama") || is("gpt3") || is("nemotron");
+  return model.gated || is("gpt3") || is("nemotron");
 }
 
 }  // namespace
@@ -72,7 +72,13 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
     constexpr std::int64_t kMost = 1 << 20;
     return std::clamp<std::int64_t>(whole_number(line, column), 1, kMost);
   };
-  if (says(line, "model", "LoRA")) return "adapters (LoRA)";
+  if (says(line, "model", "LoRA")) {
+    // MLPerf's are of rank 16 beside both of attention's layers; NeMo's performance mode
+    // (finetune_performance_optimizations) has rank 8 beside queries, keys and values.
+    const bool is_mlperf = says(line, "notes", "rank 16 on attention");
+    step.adapters.rank = is_mlperf ? 16 : 8;
+    step.adapters.output = is_mlperf;
+  }
   if (!describe_family(line.text("model"), step)) {
     return fmt::format("model: {}", line.text("model"));
   }
@@ -85,13 +91,18 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.chunks = step.pipeline > 1 ? degree("vpp") : 1;
   step.data = degree("dp");
   step.narrow = narrow_of(line);
+  if (line.has("experts") && line.number("experts") > 0) {
+    step.model.experts = whole_number(line, "experts");
+    step.model.top_k = degree("top_k");
+    step.expert = degree("ep");
+  }
   // Where tables say nothing, NeMo's and Megatron-Bridge's performance recipes split sequences,
   // overlap by user buffers, and reduce in 16 bits (`grad_reduce_in_fp32 = False`, before
   // `grad_sync_dtype: bf16`).
   step.sequence_parallel = step.tensor > 1 && !says(line, "sequence_parallel", "no");
   step.overlaps_tensor =
-      step.sequence_parallel && (line.text("overlap_options").empty() ||
-                                 says(line, "overlap_options", "tp_comm_overlap"));
+      step.sequence_parallel &&
+      (line.text("overlap_options").empty() || says(line, "overlap_options", "tp_comm_overlap"));
   step.float32_reduce = false;
   if (step.replicas() > 1) {
     step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
@@ -106,6 +117,10 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.model.vocab = (step.model.vocab + rows - 1) / rows * rows;
   step.passes = std::max<std::int64_t>(
       1, whole_number(line, "global_batch") / (step.micro_batch * step.data));
+  if (step.model.experts > 0 &&
+      (step.model.experts % step.expert != 0 || step.replicas() % step.expert != 0)) {
+    return "experts do not split";
+  }
   return what_does_not_divide(step, whole_number(line, "gpus"));
 }
 

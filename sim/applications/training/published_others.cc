@@ -65,6 +65,18 @@ void describe_sharding(const CsvLine& line, training::TrainingStep& step) {
   if (has_words(line, "zero_or_fsdp", "zero2")) step.sharding = Sharding::Zero2;
 }
 
+/// XLA fuses what is pointwise. Its attention multiplies whole squares, unless Transformer Engine's
+/// kernels are asked for. Paxml's layers are recomputed (AutodiffCheckpointType.SAVE_NOTHING of its
+/// language models) where the table does not say otherwise.
+void describe_jax(const CsvLine& line, training::TrainingStep& step) {
+  step.compiled = true;
+  step.flash_attention =
+      !has_words(line, "framework", "Paxml") || has_words(line, "framework", "Transformer Engine");
+  if (has_words(line, "framework", "Paxml") && line.text("recompute").empty()) {
+    step.recompute = training::Recompute::Full;
+  }
+}
+
 /// What the readers of scenarios refuse, too (scenarios/training_step/check.cc).
 std::string not_expanded(const CsvLine& line, const training::TrainingStep& step) {
   const bool is_eager = step.framework == Framework::PyTorch;
@@ -85,8 +97,9 @@ std::string not_expanded(const CsvLine& line, const training::TrainingStep& step
 }
 
 std::string_view part_of(std::string_view gpu) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kParts{
-      {{"A100-40GB-SXM", "A100-SXM-40"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kParts{
+      {{"H100-96GB", "H100-SXM-96"},
+       {"A100-40GB-SXM", "A100-SXM-40"},
        {"A100-80GB-SXM", "A100-SXM-80"},
        {"H100-80GB-SXM", "H100-SXM"},
        {"H200-141GB-SXM", "H200-SXM"},
@@ -149,14 +162,13 @@ std::string read_as(const CsvLine& line) {
     case Framework::MegatronCore:
       break;
   }
-  const bool is_scaled_finer =
-      has_words(line, "precision", "mxfp8") || has_words(line, "precision", "row");
   return "PyTorch's eager calls";
 }
 
 std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   if (has_words(line, "model", "LoRA") || has_words(line, "notes", "QLoRA"))
-    return "adapters (LoRA)";
+    return "adapters (LoRA) by other frameworks than NeMo";
+  if (has_words(line, "gpu", "power limited")) return "its GPUs' power limit is not stated";
   if (whole_number(line, "gpus") == 0) return "GPUs not stated";
   if (step.model.hidden == 0 || step.model.layers == 0 || step.model.ffn == 0 ||
       step.model.vocab == 0 || step.sequence == 0) {
@@ -174,12 +186,18 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   step.loss_parallel = step.tensor > 1;
   step.sequence_parallel = step.tensor > 1 && has_words(line, "sequence_parallel", "yes");
   if (has_words(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
+  if (has_words(line, "recompute", "per op")) step.recompute = training::Recompute::Products;
   if (line.number("kv_heads") > 0) step.model.kv_heads = whole_number(line, "kv_heads");
   step.passes = std::max<std::int64_t>(
       1, whole_number(line, "global_batch") / (step.micro_batch * step.data));
   describe_sharding(line, step);
   step.narrow = narrow_of(line);
+  if (has_words(line, "framework", "JAX")) describe_jax(line, step);
   if (step.framework == Framework::PyTorch) {
+    // nanotron/parallel/tensor_parallel; kempnerforge/distributed/tensor_parallel.py.
+    step.dtensor = !has_words(line, "framework", "nanotron");
+    step.gathers_each = has_words(line, "framework", "KempnerForge");
+    step.compiled = step.compiled || has_words(line, "overlap_options", "torch.compile");
     step.fused_loss = has_words(line, "overlap_options", "torch.compile");
     step.return_outputs = false;
   } else {

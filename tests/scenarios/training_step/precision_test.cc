@@ -111,6 +111,63 @@ TEST(TransformerEngine, SavesInEightBits) {
   EXPECT_LT(activations("compute: float8"), activations("compute: bfloat16"));
 }
 
+TEST(Adapters, HaveSmallProductsAndTrainNothingElse) {
+  const TrainingStep step = step_with("compute: bfloat16", ", adapters: {rank: 8}");
+  // Each of 12 adapters, beside query, key and value: two forward, four backward.
+  EXPECT_EQ(times(step, "id: adapter_"), 12u * 6);
+  const std::size_t frozen = products_of(step).at(DataType::BFloat16);
+  EXPECT_EQ(frozen, 87u - 29 + 12 * 6) << "no gradients of weights";
+  EXPECT_EQ(times(step, "id: norm_weights"), 0u);
+  EXPECT_EQ(times(step, "id: embedding_backward"), 0u);
+  const auto optimizer = [](const TrainingStep& of) {
+    Program head;
+    head.name = "a";
+    return expand(of, Ranks::All, head).memory[static_cast<std::size_t>(Part::Optimizer)];
+  };
+  EXPECT_LT(optimizer(step), optimizer(step_with("compute: bfloat16")) / 10);
+}
+
+TEST(CompiledStep, FusesWhatIsPointwise) {
+  const TrainingStep fused = step_with("compute: bfloat16", ", compiled: true");
+  const TrainingStep eager = step_with("compute: bfloat16");
+  EXPECT_EQ(times(eager, "id: residual"), 8u);
+  EXPECT_EQ(times(fused, "id: residual"), 0u) << "in the norm's kernel";
+  EXPECT_EQ(times(fused, "id: rope"), 4u * 4 + 2) << "one for queries, one for keys; the table";
+  EXPECT_EQ(times(fused, "id: gate"), 0u);
+  EXPECT_EQ(products_of(fused), products_of(eager));
+}
+
+// Of a layer's seven products the first, third, fifth and last are kept, and attention.
+TEST(RecomputedProducts, AreEverySecondOne) {
+  const TrainingStep step = step_with("compute: bfloat16", ", recompute: products");
+  EXPECT_EQ(products_of(step).at(DataType::BFloat16), 87u + 4 * 3);
+  EXPECT_EQ(times(step, "id: attention}"), times(step_with("compute: bfloat16"), "id: attention}"));
+  const auto activations = [](const TrainingStep& of) {
+    Program head;
+    head.name = "a";
+    return sum(expand(of, Ranks::All, head).memory);
+  };
+  EXPECT_LT(activations(step), activations(step_with("compute: bfloat16")));
+  EXPECT_GT(activations(step), activations(step_with("compute: bfloat16", ", recompute: full")));
+}
+
+TEST(SplitLayers, GatherTheirInputOnceOrEach) {
+  const auto gathers = [](const std::string& rest) {
+    const auto read = read_training(
+        scenario(fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 2, sequence: "
+                             "true{}}}, steps: 1}}",
+                             kModel, rest),
+                 2),
+        "a.yaml");
+    return std::pair{times(read->step, "all_gather"), times(read->step, "dtensor")};
+  };
+  const auto once = gathers(""), each = gathers(", gather_each: true"),
+             plain = gathers(", dtensor: false");
+  EXPECT_GT(each.first, once.first);
+  EXPECT_GT(once.second, 0u);
+  EXPECT_EQ(plain.second, 0u);
+}
+
 TEST(Float16Step, IsTheSameInFloat16AndScalesItsGradients) {
   const TrainingStep step = step_with("compute: float16, parameters: float32");
   EXPECT_EQ(products_of(step).at(DataType::Float16), 87u);
@@ -128,6 +185,12 @@ TEST(Precision, SaysWhatIsNotExpanded) {
               HasSubstr("delayed scales are Transformer Engine's"));
   EXPECT_THAT(of("framework: megatron-core, precision: {compute: float16}"),
               HasSubstr("float16 is expanded for 'framework: pytorch' only"));
+  EXPECT_THAT(of("framework: megatron-core, compiled: true"),
+              HasSubstr("'compiled' is PyTorch's torch.compile"));
+  EXPECT_THAT(of("framework: megatron-core, recompute: products"),
+              HasSubstr("'recompute: products' is torchtitan's"));
+  EXPECT_THAT(of("sharding: fsdp, adapters: {rank: 8}", 2),
+              HasSubstr("adapters are expanded beside dense layers"));
   EXPECT_THAT(of("precision: {compute: float32}"),
               HasSubstr("bfloat16, float16, float8, mxfp8 and nvfp4 are expanded"));
   EXPECT_THAT(

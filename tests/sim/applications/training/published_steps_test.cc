@@ -72,7 +72,8 @@ TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
 
 TEST(PublishedSteps, OfRacksShareNvlinkAndOthersTheMakersNetworkWhereNoneIsSaid) {
   const auto steps = steps_of(
-      line("a-1", "llm-foundry", "GB200-186GB,128,4,NVL72 + InfiniBand,fp8,1,1,128,none,step_s,1,,A") +
+      line("a-1", "llm-foundry",
+           "GB200-186GB,128,4,NVL72 + InfiniBand,fp8,1,1,128,none,step_s,1,,A") +
       line("a-2", "llm-foundry", "A100-80GB-SXM,64,8,not stated,bf16,1,1,64,none,step_s,1,,A"));
   EXPECT_EQ(steps[0].machine, "64xGB200+ib-ndr:2");
   EXPECT_EQ(steps[0].step.nodes, 2);
@@ -107,7 +108,7 @@ TEST(PublishedSteps, OfMegatronCoreHaveItsLayout) {
   EXPECT_FALSE(step.float32_reduce) << "dgxc-benchmarking";
   EXPECT_EQ(steps[1].refused, "degrees do not multiply to the GPUs");
   EXPECT_EQ(steps[2].refused, "stages of unequal layers");
-  EXPECT_EQ(steps[3].refused, "adapters (LoRA)");
+  EXPECT_EQ(steps[3].step.adapters.rank, 8) << "NeMo's performance mode";
   EXPECT_EQ(steps[4].refused, "model: Grok1-314B");
   EXPECT_FALSE(steps[5].step.model.gated || steps[5].step.model.biases);
 }
