@@ -139,7 +139,7 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   EXPECT_EQ(steps[2].refused, "");
   EXPECT_EQ(steps[2].read_as, "Megatron-LM's calls");
   EXPECT_TRUE(steps[3].step.narrow == training::Narrow::Float8 && steps[3].refused.empty());
-  EXPECT_EQ(steps[3].machine, "h100-nvswitch-8");
+  EXPECT_EQ(steps[3].machine, "8xH100-SXM");
   EXPECT_EQ(steps[4].refused, "FSDP beside a pipeline");
 }
 
