@@ -122,7 +122,6 @@ class Checker {
     }
   }
   void narrow() {
-    constexpr std::int64_t kMultiple = 16;  // torch._scaled_mm
     const bool is_core = step_.is_megatron_core();
     if (!is_core && (!step_.is_eager() || model_.experts > 0 || model_.latent.keys > 0)) {
       error("less than 16 bits are expanded for Megatron-Core, and for PyTorch's dense layers",
@@ -132,12 +131,8 @@ class Checker {
       error("delayed scales are Transformer Engine's", "'framework: megatron-core'",
             {"precision/scales"});
     }
-    for (const std::int64_t width :
-         {model_.hidden, model_.q_width(), model_.kv_width(), model_.ffn, step_.tokens()}) {
-      if (width % kMultiple == 0) continue;
-      return error(fmt::format("{} is no multiple of {}: torch._scaled_mm multiplies no others",
-                               width, kMultiple),
-                   "widths and tokens that are, or 'compute: bfloat16'", {"precision/compute"});
+    if (const auto problem = what_is_no_narrow_size(step_)) {
+      error(*problem, "widths and tokens that are, or 'compute: bfloat16'", {"precision/compute"});
     }
   }
   void framework() {

@@ -53,6 +53,29 @@ std::optional<std::string> what_is_too_large(const TrainingStep& step) {
   return std::nullopt;
 }
 
+std::optional<std::string> what_is_no_narrow_size(const TrainingStep& step) {
+  if (!step.is_narrow()) return std::nullopt;
+  constexpr std::int64_t kMultiple = 16;  // cuBLAS; gemm's m and k in a file, too
+  const Architecture& model = step.model;
+  const bool is_latent = model.latent.keys > 0;
+  const std::int64_t keys_up =
+      model.heads * (model.head_dim - model.latent.rotary + model.value_width());
+  const std::int64_t joined = model.q_width() + 2 * model.kv_width();
+  const bool joins = step.is_megatron_core() && !is_latent;
+  for (const std::int64_t width :
+       {model.hidden, model.q_width() / step.tensor,
+        model.heads * model.value_width() / step.tensor,
+        is_latent ? keys_up : (joins ? joined : model.kv_width()) / step.tensor,
+        model.ffn / step.tensor, model.dense_ffn / step.tensor, model.shared_ffn / step.tensor,
+        model.latent.queries, is_latent ? model.latent.keys : 0,
+        is_latent ? model.latent.keys + model.latent.rotary : 0, step.tokens()}) {
+    if (width % kMultiple == 0) continue;
+    return fmt::format("{} is no multiple of {}: cuBLAS multiplies no others in less than 16 bits",
+                       width, kMultiple);
+  }
+  return std::nullopt;
+}
+
 double model_flops(const TrainingStep& step) {
   const Architecture& model = step.model;
   const auto tokens = static_cast<double>(step.tokens() * step.passes * step.replicas());

@@ -121,6 +121,10 @@ struct TrainingStep {
 /// bits or written down; empty for all others. What else must be right is check()'s (read.h).
 std::optional<std::string> what_is_too_large(const TrainingStep& step);
 
+/// "200 is no multiple of 16: ...", where a width on one process, or the tokens, is none that
+/// products of less than 16 bits have; empty for all others, and for steps without such products.
+std::optional<std::string> what_is_no_narrow_size(const TrainingStep& step);
+
 /// Arithmetic of a step's products and attention over all GPUs, forward and backward, without what
 /// is recomputed; of experts those that a token goes to; causal attention counts half of the
 /// square. What MFU is counted with.

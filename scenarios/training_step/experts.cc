@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kRouting = 12;   // calls: softmax, top-k, normalisation, counts, order
 constexpr std::int64_t kRowTile = 128;  // rows of a grouped product's tile
+constexpr std::int64_t kNarrowRows = 32;
 
 }  // namespace
 
@@ -135,7 +136,10 @@ void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
 void Decoder::expert_products() {
   const bool grouped = step_.expert_products == ExpertProducts::Grouped;
   const std::int64_t all = rows_ * step_.tensor;  // of the tensor parallel neighbours, too
-  const std::int64_t each = (all + experts_ - 1) / experts_;
+  const std::int64_t even = (all + experts_ - 1) / experts_;
+  // Of Transformer Engine's modules, too (Fp8Padding): whole blocks of mxfp8.
+  const std::int64_t each =
+      step_.is_narrow() ? (even + kNarrowRows - 1) / kNarrowRows * kNarrowRows : even;
   const std::int64_t rows = grouped ? (each + kRowTile - 1) / kRowTile * kRowTile * experts_ : each;
   const std::int64_t times = grouped ? 1 : experts_;
   const std::int64_t tensors = expert_tensors();

@@ -41,6 +41,7 @@ std::string what_does_not_divide(const training::TrainingStep& step, std::int64_
   if (step.pipeline > 1 && step.chunks > 1 && step.passes % step.pipeline != 0)
     return "micro-batches in no whole turns";
   if (step.pipeline > 1 && step.passes < step.pipeline) return "fewer micro-batches than stages";
+  if (auto problem = training::what_is_no_narrow_size(step)) return *std::move(problem);
   const bool splits = step.model.heads % step.tensor == 0 &&
                       step.model.kv_heads % step.tensor == 0 &&
                       step.sequence % (2 * step.context * step.tensor) == 0;

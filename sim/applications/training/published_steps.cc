@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "models/machine/machine.h"
 #include "reports/timeline/statistics.h"
@@ -98,6 +99,21 @@ std::string trap_of(const CsvLine& line) {
          "H100";
 }
 
+/// What load_machine says of names of parts that do not go together; else empty. A table names
+/// few machines, in many lines.
+std::string what_is_wrong_with(const std::string& machine) {
+  static std::map<std::string, std::string> known;
+  const auto [found, is_new] = known.try_emplace(machine);
+  if (!is_new) return found->second;
+  try {
+    load_machine(machine);
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    found->second = text.substr(0, text.find('\n'));
+  }
+  return found->second;
+}
+
 /// Why a line is not predicted.
 std::string refusal(const CsvLine& line, const PublishedStep& published,
                     const std::string& undescribed) {
@@ -105,6 +121,7 @@ std::string refusal(const CsvLine& line, const PublishedStep& published,
   if (!undescribed.empty()) return undescribed;
   if (published.machine.empty()) return "no part is of its GPU or network";
   if (published.seconds <= 0) return "no step time";
+  if (auto wrong = what_is_wrong_with(published.machine); !wrong.empty()) return wrong;
   if (whole_number(line, "global_batch") != step.micro_batch * step.passes * step.data) {
     return "batch is no multiple";
   }

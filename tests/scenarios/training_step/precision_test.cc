@@ -201,6 +201,13 @@ TEST(Precision, SaysWhatIsNotExpanded) {
       problems(scenario("{model: {layers: 1, hidden: 200, heads: 5, ffn: 400, vocab: 1000}, "
                         "batch: {sequence: 128}, precision: {compute: float8}}")),
       HasSubstr("200 is no multiple of 16"));
+  EXPECT_THAT(
+      problems(scenario("{model: {layers: 1, hidden: 64, heads: 2, ffn: 80, vocab: 1000}, batch: "
+                        "{sequence: 128}, parallel: {tensor: 2}, framework: megatron-core, "
+                        "precision: {compute: float8}}",
+                        2)),
+      HasSubstr("40 is no multiple of 16"))
+      << "each process has half of the feed-forward width";
 }
 
 }  // namespace

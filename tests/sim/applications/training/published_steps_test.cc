@@ -120,6 +120,17 @@ std::string other(const std::string& framework, const std::string& where,
          ",1,4,64,full per block,step_s,1.5,,A,Llama-3 8B,8," + layout + "\n";
 }
 
+TEST(PublishedSteps, OnMachinesThatCannotBeAreRefusedAndTheTableGoesOn) {
+  const auto steps = steps_of(other("torchtitan", "H200-NVL-141GB,8,8,,bf16", "1,1,1,8,fsdp2,no,") +
+                              line("mpt-111", "llm-foundry", kGood));
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_NE(steps[0].refused.find("nvlink-bridge4 joins at most 4 GPUs, not 8"), std::string::npos)
+      << steps[0].refused;
+  EXPECT_EQ(steps[0].refused.find('\n'), std::string::npos) << "a cell of a table";
+  EXPECT_EQ(steps[1].refused, "");
+  EXPECT_TRUE(predict_published({steps[0]})[0] == std::nullopt);
+}
+
 TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   const std::string h200 = "H200-141GB-SXM,16,4,InfiniBand NDR 400,bf16";
   const std::string fsdp = "4,1,1,4,fsdp2 full shard,yes,torch.compile";
