@@ -11,6 +11,7 @@
 #include "reports/timeline/statistics.h"
 #include "scenarios/base/text/csv.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 #include "sim/applications/training/predict_step.h"
 #include "sim/applications/training/published_megatron.h"
 #include "sim/applications/training/published_others.h"
@@ -210,9 +211,13 @@ std::vector<std::optional<PredictedStep>> predict_published(
   std::vector<Job> jobs;
   for (const PublishedStep& step : steps) {
     jobs.emplace_back([&step] {
-      return step.refused.empty()
-                 ? numbers_of(predict_step(step.step, load_machine(step.machine), step.id))
-                 : std::vector<double>{};
+      if (!step.refused.empty()) return std::vector<double>{};
+      try {
+        return numbers_of(predict_step(step.step, load_machine(step.machine), step.id));
+      } catch (const UsageError& error) {  // a group that no collective is spread over
+        print_error("{}: not predicted: {}\n", step.id, error.what());
+        return std::vector<double>{};
+      }
     });
   }
   std::vector<std::optional<PredictedStep>> predicted;

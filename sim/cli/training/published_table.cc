@@ -41,6 +41,11 @@ void add_published(TextTable& table, const PublishedStep& step, const sim::Predi
   table.row(row);
 }
 
+/// Of a step that is not predicted. What a simulation says of its groups stands on stderr.
+std::string refusal_of(const PublishedStep& step) {
+  return step.refused.empty() ? "a group that is not spread evenly over nodes" : step.refused;
+}
+
 }  // namespace
 
 std::string summary_of(const std::vector<double>& errors) {
@@ -72,7 +77,7 @@ std::string published_json(const std::vector<PublishedStep>& steps,
     if (!step.trap.empty()) row["software"] = step.trap;
     if (!step.read_as.empty()) row["read_as"] = step.read_as;
     if (!predicted[i]) {
-      row["refused"] = step.refused;
+      row["refused"] = refusal_of(step);
     } else {
       row["fits"] = predicted[i]->fits;
       row["peak_bytes"] = predicted[i]->peak;
@@ -121,7 +126,7 @@ int run_published_table(const std::string& file, const std::string& only,
       }
     } else {
       const char* const where = steps[i].one_node ? "one node" : "several nodes";
-      ++refused[fmt::format("{}, quality {}: {}", where, steps[i].quality, steps[i].refused)];
+      ++refused[fmt::format("{}, quality {}: {}", where, steps[i].quality, refusal_of(steps[i]))];
     }
   }
   if (output.format != OutputFormat::Text) {

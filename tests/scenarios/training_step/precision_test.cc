@@ -101,6 +101,17 @@ TEST(TransformerEngine, MultipliesBlocksOfMxAndNv) {
   EXPECT_NO_THROW(program_of(step_with("compute: nvfp4", kCore)));
 }
 
+TEST(TransformerEngine, PadsExpertsRowsToWhatIsMultiplied) {
+  const TrainingStep step =
+      read_training(scenario("{model: {layers: 1, hidden: 64, heads: 2, ffn: 64, vocab: 1000, "
+                             "experts: 6, top_k: 2}, batch: {sequence: 128}, steps: 1, framework: "
+                             "megatron-core, precision: {compute: float8}, experts: "
+                             "{products: loop}}"),
+                    "a.yaml")
+          ->step;
+  EXPECT_NO_THROW(program_of(step)) << "43 rows of an expert are 64";
+}
+
 TEST(TransformerEngine, SavesInEightBits) {
   const auto activations = [](const char* precision) {
     Program head;

@@ -131,6 +131,16 @@ TEST(PublishedSteps, OnMachinesThatCannotBeAreRefusedAndTheTableGoesOn) {
   EXPECT_TRUE(predict_published({steps[0]})[0] == std::nullopt);
 }
 
+TEST(PublishedSteps, WhoseGroupsAreSpreadUnevenlyAreLeftOutAndTheTableGoesOn) {
+  // A stage has 24 GPUs of 16 a node: three replicas over two nodes.
+  const auto steps = steps_of(
+      "dgxc-1,NeMo / Megatron-Core,8,32,4096,32,14336,8192,128256,H100-80GB-SXM,48,16,8x "
+      "400 Gb/s IB per node,bf16,1,1,48,none,step_s,1.5,,A,Llama3.1-8B,8,8,2,1,3,"
+      "distributed optimizer,yes,tp_comm_overlap\n");
+  ASSERT_EQ(steps[0].refused, "");
+  EXPECT_TRUE(predict_published(steps)[0] == std::nullopt);
+}
+
 TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   const std::string h200 = "H200-141GB-SXM,16,4,InfiniBand NDR 400,bf16";
   const std::string fsdp = "4,1,1,4,fsdp2 full shard,yes,torch.compile";
