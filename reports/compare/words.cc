@@ -151,7 +151,8 @@ std::string stand_in_words(const Comparison& comparison) {
   if (count == 0) return {};
   const auto captured = comparison.second_origin.versions.find(kStandInCaptured);
   if (captured != comparison.second_origin.versions.end()) {
-    return fmt::format("{} region{} of standing stand-in: {}.", count, count == 1 ? "" : "s", captured->second);
+    return fmt::format("{} region{} of standing stand-in: {}.", count, count == 1 ? "" : "s",
+                       captured->second);
   }
   return fmt::format(
       "{} region{} of standing stand-in: library_kernel and framework_call are predicted as "

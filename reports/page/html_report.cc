@@ -156,23 +156,6 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   data.set("meaning", error_words(c) + "." + (has_standing ? standing_words(c) : ""));
 }
 
-MustacheData outcome_rows(const ReportRun& run) {
-  const Comparison& c = run.comparison;
-  MustacheData rows{MustacheData::type::list};
-  const auto add = [&](const Outcome& outcome, const std::string& name) {
-    if (outcome.kind == Outcome::Kind::Completed) return;
-    std::string explanation;
-    for (const std::string& line : outcome.explanation) explanation += line + "\n";
-    MustacheData row;
-    row.set("words", fmt::format("The {} run did not complete", name));
-    row.set("explanation", explanation);
-    rows << row;
-  };
-  add(c.first_outcome, c.first_name);
-  if (run.sides.size() == 2) add(c.second_outcome, c.second_name);
-  return rows;
-}
-
 MustacheData source_rows(const ReportRun& run, const std::string& run_id) {
   MustacheData rows{MustacheData::type::list};
   int number = 0;

@@ -174,4 +174,21 @@ MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_i
   return rows;
 }
 
+MustacheData outcome_rows(const ReportRun& run) {
+  const Comparison& c = run.comparison;
+  MustacheData rows{MustacheData::type::list};
+  const auto add = [&](const Outcome& outcome, const std::string& name) {
+    if (outcome.kind == Outcome::Kind::Completed) return;
+    std::string explanation;
+    for (const std::string& line : outcome.explanation) explanation += line + "\n";
+    MustacheData row;
+    row.set("words", fmt::format("The {} run did not complete", name));
+    row.set("explanation", explanation);
+    rows << row;
+  };
+  add(c.first_outcome, c.first_name);
+  if (run.sides.size() == 2) add(c.second_outcome, c.second_name);
+  return rows;
+}
+
 }  // namespace foretrace

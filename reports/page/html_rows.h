@@ -16,6 +16,8 @@ std::string line_anchor(const std::string& run_id, int line, bool has_source);
 /// Where an error stands on the axis of a row's glyph: "70%" of its width.
 std::string percent_on_glyph(double error);
 
+/// Of runs that did not complete.
+MustacheData outcome_rows(const ReportRun& run);
 MustacheData region_rows(const ReportRun& run, const std::string& run_id);
 MustacheData operation_rows(const ReportRun& run, const std::string& run_id);
 /// The work (kernels, copies, collectives, host computing) whose differences add up to most. Host

@@ -111,9 +111,7 @@ std::vector<GpuState> gpu_states(const Json& machine) {
   return states;
 }
 
-std::string environment_key(const Json& environment) {
-  return digest_of(environment.dump());
-}
+std::string environment_key(const Json& environment) { return digest_of(environment.dump()); }
 
 std::string store_environment(const Json& environment, const fs::path& directory) {
   std::string key = environment_key(environment);

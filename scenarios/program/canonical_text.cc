@@ -156,8 +156,6 @@ std::string canonical_text(const Program& program) {
   return out;
 }
 
-std::string hash_of(const Program& program) {
-  return digest_of(canonical_text(program));
-}
+std::string hash_of(const Program& program) { return digest_of(canonical_text(program)); }
 
 }  // namespace foretrace

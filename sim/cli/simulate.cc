@@ -14,18 +14,12 @@
 #include "models/machine/frontend.h"
 #include "models/machine/machine.h"
 #include "models/what_if/known_host.h"
-#include "reports/export/perfetto_writer.h"
-#include "reports/timeline/timeline_json.h"
-#include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/check/check.h"
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/serving/grid.h"
-#include "sim/applications/serving/limits.h"
-#include "sim/applications/serving/timeline.h"
 #include "sim/applications/training/captured_usage.h"
 #include "sim/applications/training/memory_track.h"
 #include "sim/applications/training/passes.h"
@@ -35,6 +29,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/simulate_answer.h"
+#include "sim/cli/simulate_options.h"
 #include "sim/cli/simulated_run.h"
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
@@ -43,26 +38,6 @@
 
 namespace foretrace {
 namespace {
-
-constexpr const char* kTraceFile = "trace.pftrace";
-
-struct SimulateOptions {
-  std::string file;
-  std::string machine = kDefaultMachine;
-  std::vector<std::string> with, without;
-  std::string run;
-  std::string frontend = "cuda";
-  Fidelity fidelity = Fidelity::Flow;
-  bool one_of_each = false;
-  bool few_passes = false;
-  std::string host;
-  std::optional<std::uint32_t> nodes;
-  std::string placement;
-  ParameterValues parameters;
-  OutputFormat format = OutputFormat::Text;
-  bool machine_is_named = false;
-  bool answers = true;  ///< on stdout
-};
 
 /// One line about all regions that are too short to be measured well; empty when none is.
 std::string short_regions(const Program& program, const Timeline& timeline) {
@@ -87,20 +62,6 @@ std::string short_regions(const Program& program, const Timeline& timeline) {
       "{}: note: regions under 30 us jitter when they are measured: {}; put a repeat inside and "
       "divide with per\n",
       program.file, fmt::join(names, ", "));
-}
-
-void write_run(const Timeline& timeline, const std::filesystem::path& directory) {
-  make_directory(directory);
-  const DirectoryTurn turn{directory};  // both files of one run
-  write_timeline(timeline, directory / kPredictedFile);
-  const Timeline* const only = &timeline;
-  write_file(directory / kTraceFile, [&](std::ostream& out) { write_perfetto({&only, 1}, out); });
-}
-
-void check_run_directory(const SimulateOptions& options) {
-  const std::filesystem::path run = options.run;
-  if (options.run.empty() || !std::filesystem::is_directory(run)) return;
-  check_outputs({run / kPredictedFile, run / kTraceFile});
 }
 
 /// --nodes and --placement in place of what the scenario says.
@@ -142,17 +103,6 @@ std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks)
   return left;
 }
 
-/// `text` is what the program was read from.
-Timeline simulated(const Program& program, const Machine& machine, const SimulateOptions& options,
-                   const std::string& text, bool one_of_each) {
-  try {
-    return simulate(program, machine, options.fidelity,
-                    one_of_each ? Simulated::OneOfEach : Simulated::All);
-  } catch (const TooLarge& error) {
-    throw UsageError{render(error.problems(), text)};
-  }
-}
-
 /// A capture's record stands for many ranks alike: beyond a node one of them says as much.
 bool simulates_one_of_each(const SimulateOptions& options, const Program& program,
                            const Machine& machine, bool is_capture) {
@@ -166,94 +116,10 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
   return true;
 }
 
-/// What a file of requests has no use for is not left unsaid.
-void refuse_for_serving(const SimulateOptions& options) {
-  const std::pair<bool, const char*> given[] = {{!options.host.empty(), "--host"},
-                                                {options.frontend != "cuda", "--frontend"},
-                                                {options.nodes.has_value(), "--nodes"},
-                                                {!options.placement.empty(), "--placement"},
-                                                {options.few_passes, "--few-passes"}};
-  for (const auto& [is_given, name] : given) {
-    if (!is_given) continue;
-    throw UsageError{
-        fmt::format("{}: not for a scenario with 'serving': its program is what "
-                    "'foretrace print {}' writes, and takes it",
-                    name, options.file)};
-  }
-}
-
-/// "arithmetic 60 %, ...".
-std::string limits_words(const std::vector<ServingFacts::Share>& limits) {
-  constexpr double kLittle = 0.005;
-  std::vector<std::string> words;
-  for (const ServingFacts::Share& one : limits) {
-    if (one.share < kLittle) continue;
-    words.push_back(fmt::format("{} {:.0f} %", one.what, 100 * one.share));
-  }
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-/// Requests and an engine: its iterations are simulated once, and the traffic goes through them.
-int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
-                const std::string& text) {
-  refuse_for_serving(options);
-  print_error("{}", render(scenario.warnings, text));
-  check_run_directory(options);
-  const Machine of_file = changed_machine(options.machine, options.with);
-  Machine machine = of_file;
-  leave_out_terms(machine, options.without);
-  const std::vector<serving::Serving> kinds = serving::kinds_of(scenario.serving, machine);
-  print_error("{}", serving::engine_note(kinds.back()));
-  const auto timeline_of = [&](const serving::Serving& kind) {
-    const Program program = serving::iterations(kind, serving::batches_of(serving::grid_of(kind)),
-                                                scenario.program, scenario.at);
-    if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
-      throw UsageError{render(problems, text)};
-    }
-    return simulated(program, machine, options, text, true);
-  };
-  std::vector<std::vector<serving::RegionTime>> times;
-  if (kinds.size() > 1) {  // a process simulates once
-    times.push_back(serving::in_child([&] { return timeline_of(kinds.front()); }));
-  }
-  const Timeline timeline = timeline_of(kinds.back());
-  times.push_back(serving::region_times(timeline));
-  const serving::Predicted predicted = serving::predict(kinds, machine, times);
-  const auto limits = serving::limits_of(kinds.back(), predicted, timeline);
-  if (!options.run.empty()) {
-    Timeline requests = serving::timeline_of(kinds.back(), predicted, timeline, scenario.at.line);
-    note_made_from(requests.origin, of_file);
-    requests.serving->limits = limits;
-    constexpr std::int64_t kMostAsked = 20'000;  // each change is the whole traffic again
-    if (predicted.middle.requests <= kMostAsked) {
-      requests.serving->what_if = serving::what_ifs(kinds, predicted, machine, times, timeline);
-    } else {
-      print_error("{}: note: what-ifs are left out above {} requests\n", options.file, kMostAsked);
-    }
-    write_run(requests, options.run);
-    if (const auto drawn = requests.origin.versions.find("drawn");
-        drawn != requests.origin.versions.end()) {
-      print_error("{}: note: {}\n", options.file, drawn->second);
-    }
-  }
-  if (options.format == OutputFormat::Csv) {
-    print_text(serving::csv_of(predicted));
-  } else if (options.format == OutputFormat::Json) {
-    print_text(serving::json_of(scenario.serving, predicted, machine));
-  } else {
-    print_text(serving::text_of(scenario.serving, predicted));
-    print_out("{:<16}{}\n", "time goes on", limits_words(limits));
-    print_out("\non {}{}\n", machine.name,
-              options.machine_is_named ? "" : ", the default: --machine names another");
-  }
-  print_error("{}", rests_on(timeline, machine));
-  return kDone;
-}
-
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
   if (const auto serving = read_serving_scenario(text, options.file, options.parameters)) {
-    return run_serving(options, *serving, text);
+    return simulate_serving(options, *serving, text);
   }
   const auto ranks = options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All;
   auto training = read_training(text, options.file, options.parameters, ranks);

@@ -6,8 +6,8 @@
 
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/text/print.h"
-#include "sim/cli/predicted_regions.h"
 #include "sim/applications/training/captured_usage.h"
+#include "sim/cli/predicted_regions.h"
 
 namespace foretrace {
 namespace {

@@ -67,6 +67,36 @@ TEST(Serving, SaysWhatTheEnginesNumbersRestOn) {
                     HasSubstr("'release' changes nothing")));
 }
 
+constexpr const char* kApart =
+    "schema_version: 1\nname: chat\nserving:\n  model: llama3.2-1b\n"
+    "  disaggregated: {prefill: {engines: 1}, decode: {engines: 2}}\n"
+    "  traffic: {arrivals: closed, concurrency: 4, prompt: {mean: 300}, output: {mean: 20}, "
+    "requests: 12}\n";
+
+TEST(Serving, OfEnginesApartSaysWhatIsToldOfOneKindOnly) {
+  const Scratch scratch;
+  scratch.write("apart.yaml", kApart);
+  Ran ran = scratch.run("foretrace simulate apart.yaml -o run");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("for each of 3 GPUs"));
+  EXPECT_THAT(ran.err, HasSubstr("is said of the engines of 'decode'"));
+  ran = scratch.run("foretrace report run -o page.html && cat page.html");
+  EXPECT_THAT(ran.out, HasSubstr("request 11"));
+  ran = scratch.run("foretrace plan-serving apart.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("'disaggregated', 'data' and 'expert' are not searched"));
+}
+
+TEST(Serving, RefusesATypeThatNoGpuOfTheMachineHasWhereverItIs) {
+  const Scratch scratch;
+  std::string text = kApart;
+  text.insert(text.find("  disaggregated"), "  precision: nvfp4\n  engine: {kind: vllm}\n");
+  scratch.write("apart.yaml", text);
+  const Ran ran = scratch.run("foretrace simulate apart.yaml --machine 8xH100-SXM");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("apart.yaml:4:"));
+}
+
 TEST(Serving, WritesRequestsAndIterationsThatCompareReportAndExportRead) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

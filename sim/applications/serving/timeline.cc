@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <cmath>
 #include <map>
 
+#include "scenarios/base/text/made_from.h"
 #include "scenarios/serving/traffic.h"
 
 namespace foretrace::serving {
@@ -254,8 +253,7 @@ std::string hash_of_traffic(const Serving& serving) {
     text += fmt::format("{} {} {}\n", one.at_ns ? fmt::to_string(*one.at_ns) : "-", one.prompt,
                         one.output);
   }
-  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
-  return to_string(generate(text));
+  return digest_of(text);
 }
 
 Timeline timeline_of(const Serving& serving, const Predicted& predicted, const Timeline& iterations,
