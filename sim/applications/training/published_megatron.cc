@@ -75,7 +75,7 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   };
   if (says(line, "model", "LoRA")) {
     // MLPerf's are of rank 16 beside both of attention's layers; NeMo's performance mode
-    // (finetune_performance_optimizations) has rank 8 beside queries, keys and values.
+    // (finetune_performance_optimizations) has `peft.dim = 8` beside queries, keys and values.
     const bool is_mlperf = says(line, "notes", "rank 16 on attention");
     step.adapters.rank = is_mlperf ? 16 : 8;
     step.adapters.output = is_mlperf;

@@ -161,6 +161,9 @@ PublishedStep published_step(const CsvLine& line) {
   std::string undescribed;
   published.read_as = read_as(line);
   published.machine = machine_of(line, published);
+  if (takes_makers_network(line) && published.machine.find('+') != std::string::npos) {
+    published.assumed = "the network that its maker sells with it";
+  }
   if (is_megatron_core(line)) {
     undescribed = describe_megatron(line, step);
   } else if (published.read_as.empty()) {

@@ -21,6 +21,7 @@ struct PublishedStep {
   std::string refused;  ///< why it is not predicted; else empty
   std::string trap;     ///< software that no kernel table here is of; else empty
   std::string read_as;  ///< whose calls stand for its framework's; empty: its own
+  std::string assumed;  ///< of its machine, where the table says nothing; else empty
   char quality = 'C';   ///< A: nothing has to be assumed
   bool one_node = false;
   double seconds = 0;  ///< of a step

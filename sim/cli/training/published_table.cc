@@ -76,6 +76,7 @@ std::string published_json(const std::vector<PublishedStep>& steps,
              {"seconds", step.seconds}};
     if (!step.trap.empty()) row["software"] = step.trap;
     if (!step.read_as.empty()) row["read_as"] = step.read_as;
+    if (!step.assumed.empty()) row["assumed"] = step.assumed;
     if (!predicted[i]) {
       row["refused"] = refusal_of(step);
     } else {
@@ -121,6 +122,10 @@ int run_published_table(const std::string& file, const std::string& only,
             .push_back(predicted[i]->seconds / steps[i].seconds - 1);
         if (!steps[i].read_as.empty()) {
           as_others[fmt::format("{}: read as {}", steps[i].source, steps[i].read_as)].push_back(
+              predicted[i]->seconds / steps[i].seconds - 1);
+        }
+        if (!steps[i].assumed.empty()) {
+          as_others[fmt::format("{}: assumed is {}", steps[i].source, steps[i].assumed)].push_back(
               predicted[i]->seconds / steps[i].seconds - 1);
         }
       }

@@ -164,6 +164,16 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   EXPECT_EQ(steps[4].refused, "FSDP beside a pipeline");
 }
 
+TEST(PublishedSteps, SayThatTheMakersNetworkIsAssumed) {
+  std::string unsaid = megatron("Llama3-8B", "8,2,1,,16");
+  const std::string network = "8x 400 Gb/s IB per node";
+  unsaid.replace(unsaid.find(network), network.size(), "not stated");
+  const auto steps = steps_of(megatron("Llama3-8B", "8,2,1,,16") + unsaid);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].assumed, "");
+  EXPECT_EQ(steps[1].assumed, "the network that its maker sells with it") << steps[1].machine;
+}
+
 TEST(PublishedSteps, MayBeginWithLinesThatSayWhatTheTableIs) {
   const fs::path file =
       fs::temp_directory_path() / ("foretrace_commented_" + std::to_string(getpid()));
