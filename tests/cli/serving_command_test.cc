@@ -142,13 +142,17 @@ TEST(PlanServing, OfAModelFindsTheFewestGpusOfEachMachineAndWritesAPage) {
   EXPECT_THAT(ran.out, AllOf(HasSubstr("  1  8x"), HasSubstr("cost/M tokens"),
                              HasSubstr("1 times: vllm serve MODEL --tensor-parallel-size 1"),
                              HasSubstr("wrote best.yaml: foretrace simulate best.yaml")));
-  EXPECT_THAT(scratch.run("cat plan.html").out,
-              AllOf(HasSubstr("1 GPU of 8x"), HasSubstr("first token within 200 ms"),
-                    HasSubstr("throughput against time per token"), HasSubstr("<svg"),
-                    HasSubstr("--tensor-parallel-size 1")));
+  EXPECT_THAT(ran.err, HasSubstr("8xB200: note: ")) << "a GPU that nobody measured";
+  EXPECT_THAT(ran.err, HasSubstr("rests on assumed parameters"));
+  EXPECT_THAT(
+      scratch.run("cat plan.html").out,
+      AllOf(HasSubstr("rests on assumed parameters"), HasSubstr("1 GPU of 8x"),
+            HasSubstr("first token within 200 ms"), HasSubstr("throughput against time per token"),
+            HasSubstr("<svg"), HasSubstr("--tensor-parallel-size 1")));
   const auto json = nlohmann::json::parse(scratch.run("cat plan.json").out);
   const auto& row = json["rows"][0];
   EXPECT_EQ(row["gpus"], 1);
+  EXPECT_GT(row["assumed"], 0);
   const auto& loads = row["loads"];
   ASSERT_GE(loads.size(), 5U);
   EXPECT_EQ(loads[0]["requests"], 1);

@@ -116,6 +116,17 @@ std::string text_of(const Asked& asked, const std::vector<Planned>& planned) {
   return text;
 }
 
+std::string rests_notes(const std::vector<Planned>& planned) {
+  std::string text;
+  std::vector<std::string> told;
+  for_each_choice(planned, [&](const Serving&, const Choice& one, std::size_t) {
+    if (!one.fits || std::ranges::count(told, one.machine) > 0) return;
+    told.push_back(one.machine);
+    if (!one.rests_note.empty()) text += fmt::format("{}: {}", one.machine, one.rests_note);
+  });
+  return text;
+}
+
 std::string csv_of(const Asked& asked, const std::vector<Planned>& planned) {
   std::string text = fmt::format(
       "{}machine,tensor,engines,gpus,ttft_p90_ms,tpot_p90_ms,output_tokens_per_s,cache{},limits\n",
@@ -145,7 +156,8 @@ std::string json_of(const Asked& asked, const std::vector<Planned>& planned) {
                                {"ttft_p90_ms", one.ttft_ms},
                                {"tpot_p90_ms", one.tpot_ms},
                                {"output_tokens_per_s", one.output_tokens_per_s},
-                               {"cache", one.cache}};
+                               {"cache", one.cache},
+                               {"assumed", one.rests.assumed}};
     if (const auto cost = cost_of(asked, one, per_gpu(one)); cost && one.replicas > 0) {
       row["cost_per_million_tokens"] = *cost;
     }

@@ -31,6 +31,8 @@ std::string verdict_of(const Choice& choice);
 std::string fewest_words(const Planned& planned);
 
 std::string text_of(const Asked& asked, const std::vector<Planned>& planned);
+/// What the fewest GPUs of each machine rest on, a line each; empty: nothing to say.
+std::string rests_notes(const std::vector<Planned>& planned);
 std::string csv_of(const Asked& asked, const std::vector<Planned>& planned);
 std::string json_of(const Asked& asked, const std::vector<Planned>& planned);
 std::string page_of(const Asked& asked, const std::vector<Planned>& planned);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program.h"
@@ -31,12 +32,19 @@ bool holds(const Summary& summary, const Limits& limits) {
 
 /// What a child sends.
 std::vector<double> numbers_of(const Choice& c) {
-  std::vector<double> numbers{
-      static_cast<double>(c.replicas), c.ttft_ms,         c.tpot_ms, c.output_tokens_per_s, c.cache,
-      c.holds_slow ? 1.0 : 0.0,        c.fits ? 1.0 : 0.0};
+  std::vector<double> numbers{static_cast<double>(c.replicas),
+                              c.ttft_ms,
+                              c.tpot_ms,
+                              c.output_tokens_per_s,
+                              c.cache,
+                              c.holds_slow ? 1.0 : 0.0,
+                              c.fits ? 1.0 : 0.0,
+                              static_cast<double>(c.loads.size())};
   for (const Load& load : c.loads) {
     for (const auto value : kLoadValues) numbers.push_back(load.*value);
   }
+  const std::vector<double> rests = foretrace::numbers_of(c.rests);
+  numbers.insert(numbers.end(), rests.begin(), rests.end());
   return numbers;
 }
 
@@ -50,10 +58,13 @@ Choice from(const std::vector<double>& numbers, const Machine& machine, std::int
   choice.cache = numbers[4];
   choice.holds_slow = numbers[5] > 0;
   choice.fits = numbers[6] > 0;
-  for (std::size_t at = 7; at < numbers.size();) {
-    Load& load = choice.loads.emplace_back();
+  choice.loads.resize(static_cast<std::size_t>(numbers[7]));
+  std::size_t at = 8;
+  for (Load& load : choice.loads) {
     for (const auto value : kLoadValues) load.*value = numbers[at++];
   }
+  choice.rests = rests_from(std::span{numbers}.subspan(at));
+  choice.rests_note = rests_text(choice.rests, machine);
   return choice;
 }
 
@@ -84,6 +95,7 @@ std::vector<double> fewest(const Serving& serving, const Limits& limits, const M
       simulate(iterations(kinds.front(), batches_of(grid_of(serving)), head, {serving.file, 1, 1}),
                machine, Fidelity::Flow, Simulated::OneOfEach);
   const std::vector<std::vector<RegionTime>> times{region_times(timeline)};
+  choice.rests = rests_of(timeline, machine);
   const auto with = [&](std::int64_t replicas) {
     kinds.front().replicas = replicas;
     return predict(kinds, machine, times);

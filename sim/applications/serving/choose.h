@@ -8,6 +8,7 @@
 #include "models/machine/machine.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/serving/description.h"
+#include "sim/record/rests_on.h"
 
 namespace foretrace::serving {
 
@@ -35,6 +36,8 @@ struct Choice {
   bool holds_slow = false;  ///< at the slow end of the band, too
   bool fits = true;         ///< else weights leave no room for a cache
   std::vector<Load> loads = {};
+  RestsOn rests = {};
+  std::string rests_note = {};  ///< of `rests`, in words; empty: nothing to say
   std::int64_t gpus() const { return tensor * replicas; }
 };
 

@@ -147,6 +147,7 @@ std::string page_of(const Asked& asked, const std::vector<Planned>& planned) {
     if (page.meaning.find(note) == std::string::npos) page.meaning += "Note: " + note + ". ";
   }
   page.headline += ".";
+  page.meaning += rests_notes(planned);
   std::size_t row = 0, index = 0;
   for (const Planned& one : planned) {
     page.sections.push_back(choices_section(asked, one, row));

@@ -126,6 +126,7 @@ int run_plan_serving(const PlanServingOptions& options) {
   for (serving::Planned& one : planned) {
     one.choices = serving::choices(one.serving, asked.limits, machines, with_loads);
   }
+  print_error("{}", rests_notes(planned));
   print_text(options.csv ? csv_of(asked, planned) : text_of(asked, planned));
   for (const fs::path& file : options.outputs) {
     const auto extension = file.extension();
