@@ -1,7 +1,7 @@
 // cuBLAS' heuristic: of the plans that its kernels have for a shape, which one it takes.
 //
 // It is not published. What it chose for 190,000 products, TF32's and float64's among them, is
-// (reports/measured/products/choices_h100.csv.gz), and a small network learned to rank a shape's
+// (reports/measured/products/choices_h100.csv.xz), and a small network learned to rank a shape's
 // plans as it does, by traits.h and by a bias of each tile.
 #pragma once
 
