@@ -37,7 +37,7 @@ GridRow prefilling_row(std::int64_t size, std::int64_t most) {
 }  // namespace
 
 Batch decoding(std::int64_t requests, std::int64_t keys) {
-  return {.decodes = requests, .decode_keys = requests * keys};
+  return {.decodes = requests, .decode_keys = requests * keys, .longest = keys};
 }
 
 Batch prefilling(std::int64_t tokens, std::int64_t cached) {

@@ -76,6 +76,7 @@ void add_communicator(const Serving& serving, Program& program) {
 void Batch::add(const Batch& other) {
   decodes += other.decodes;
   decode_keys += other.decode_keys;
+  longest = std::max(longest, other.longest);
   chunks += other.chunks;
   chunk_tokens += other.chunk_tokens;
   chunk_keys += other.chunk_keys;

@@ -17,6 +17,7 @@ namespace foretrace::serving {
 struct Batch {
   std::int64_t decodes = 0;      ///< requests
   std::int64_t decode_keys = 0;  ///< tokens that these attend to, of all of them
+  std::int64_t longest = 0;      ///< of the request that attends to most
   std::int64_t chunks = 0;       ///< requests
   std::int64_t chunk_tokens = 0;
   std::int64_t chunk_keys = 0;   ///< tokens that these attend to: cached ones and their own

@@ -225,21 +225,31 @@ double IterationTimes::attention_seconds(const Batch& batch) const {
 }
 
 /// What our engine's kernels take longer than such attention has to, decoding
-/// (serving.foretrace.*).
+/// (serving.foretrace.*). Few requests' keys are split. Of many, a block has a request's keys of
+/// one head, and the longest request's blocks end last: two of them share an SM.
 double IterationTimes::own_attention_seconds(const Batch& batch) const {
-  if (serving_.engine.kind != EngineKind::Foretrace || batch.chunk_tokens > 0) return 0;
+  if (serving_.engine.kind != EngineKind::Foretrace || batch.decodes == 0) return 0;
   static const double kParts = constant("serving.foretrace.parts");
   static const double kFills = constant("serving.foretrace.fills");
   static const double kSmBytes = constant("serving.foretrace.sm_bytes");
+  constexpr double kBlocks = 2;  // of an SM: 80 KB of shared memory each
   const double sms = machine_.get(Param::SmCount).value;
   const auto heads = static_cast<double>(batch.decodes * serving_.model.kv_heads) /
                      static_cast<double>(serving_.layout.tensor);
   double seconds = 0;
   for (const auto& [layer, count] : layers_) {
+    if (heads < kFills * sms) {
+      seconds += count * kParts;
+      continue;
+    }
     const AttentionWork work = decode_attention(serving_, layer, batch);
-    const double at_rate = static_cast<double>(work.bytes) / (sms * kSmBytes);
-    const double longer = std::max(0.0, at_rate - kernel_seconds(machine_, work));
-    seconds += count * (heads < kFills * sms ? kParts : longer);
+    const auto bytes = static_cast<double>(work.bytes);
+    const double at_rate = bytes / (sms * kSmBytes);
+    const double keys = static_cast<double>(batch.decode_keys);
+    const double longer =
+        static_cast<double>(batch.longest) * static_cast<double>(batch.decodes) / keys;
+    const double last = std::max(0.0, longer - 1) * bytes / heads / (kSmBytes / kBlocks);
+    seconds += count * (last + std::max(0.0, at_rate - kernel_seconds(machine_, work)));
   }
   return seconds;
 }
@@ -275,11 +285,11 @@ Time IterationTimes::of(const Batch& batch) const {
   const bool in_graphs = !graphs_.empty() && batch.chunk_tokens == 0;
   Time time = between(in_graphs ? graphs_ : others_, static_cast<double>(asked.tokens()),
                       attention_seconds(asked));
+  time = later(time, own_attention_seconds(asked));
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double host = own_attention_seconds(asked) +
-                      own_sums_seconds(serving_, machine_, asked, expert_layers_) + own_.iteration +
+  const double host = own_sums_seconds(serving_, machine_, asked, expert_layers_) + own_.iteration +
                       own_.request * static_cast<double>(batch.requests()) +
                       own_.token * static_cast<double>(batch.chunk_tokens);
   return with_experts_band(serving_, later(time, host));

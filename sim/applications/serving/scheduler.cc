@@ -120,6 +120,7 @@ Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& req
     if (tokens == 1) {
       ++batch.decodes;
       batch.decode_keys += cached + 1;
+      batch.longest = std::max(batch.longest, cached + 1);
       continue;
     }
     ++batch.chunks;
