@@ -21,7 +21,9 @@ MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1
           "llama-3-8b": "llama3-8b", "qwen3-32b": "qwen3-32b", "qwen3-30b-a3b": "qwen3-30b-a3b", "qwen3-8b": "qwen3-8b",
           "qwen3-4b": "qwen3-4b", "qwen3-14b": "qwen3-14b", "llama3.1-405b": "llama3-405b", "mixtral-8x7b": "mixtral-8x7b",
           "qwen3-235b-a22b-fp8": "qwen3-235b-a22b", "gpt-oss-120b": "gpt-oss-120b", "deepseek-r1": "deepseek-v3",
-          "deepseek-v3": "deepseek-v3"}
+          "deepseek-v3": "deepseek-v3", "deepseek-r1-0528": "deepseek-v3", "minimax-m2.5": "minimax-m2.5", "kimi-k2.5": "kimi-k2",
+          "glm-4.5-air": "glm-4.5-air", "qwen3-1.7b": "qwen3-1.7b", "gpt-oss-20b": "gpt-oss-20b",
+          "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b", "qwen3-235b-a22b-instruct-2507": "qwen3-235b-a22b"}
 PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
 GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180GB-SXM": "8xB200", "B300-270GB-SXM": "8xB300",
         "GB200-NVL72": "72xGB200/nvl72", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
@@ -31,7 +33,7 @@ MOST_TOKENS = 60000  # that a row's requests generate, all together
 
 def scenario(row, architectures):
     """(text, machine) of a row, or (None, why not)."""
-    engine, model = ENGINES.get(row["framework"].lower()), MODELS.get(row["model"].lower())
+    engine, model = ENGINES.get(row["framework"].lower()), MODELS.get(row["model"].lower().rsplit("/", 1)[-1])
     precision, machine = PRECISIONS.get(row["precision"].lower()), GPUS.get(row["gpu"])
     if not engine:
         return None, f"engine {row['framework'][:20]}"
