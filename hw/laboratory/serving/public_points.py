@@ -25,8 +25,10 @@ MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1
           "glm-4.5-air": "glm-4.5-air", "qwen3-1.7b": "qwen3-1.7b", "gpt-oss-20b": "gpt-oss-20b",
           "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b", "qwen3-235b-a22b-instruct-2507": "qwen3-235b-a22b"}
 PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
+CHECKPOINTS = {"gpt-oss-120b": "nvfp4", "gpt-oss-20b": "nvfp4", "deepseek-v3": "float8"}  # "as the checkpoint" where not bfloat16
 GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180GB-SXM": "8xB200", "B300-270GB-SXM": "8xB300",
-        "GB200-NVL72": "72xGB200/nvl72", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
+        "GB200-NVL72": "72xGB200/nvl72",
+        "GB300-NVL72": "72xGB300/nvl72", "RTX-PRO-6000-96GB": "8xRTX-PRO-6000", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
 LAYOUT = re.compile(r"(prefill workers/tp/pp/dp/moe_tp/moe_ep/batch|decode) (\d+)/(\d+)/(\d+)/(\d+)/(\d+)/(\d+)/\d")
 MOST_TOKENS = 60000  # that a row's requests generate, all together
 
@@ -35,6 +37,8 @@ def scenario(row, architectures):
     """(text, machine) of a row, or (None, why not)."""
     engine, model = ENGINES.get(row["framework"].lower()), MODELS.get(row["model"].lower().rsplit("/", 1)[-1])
     precision, machine = PRECISIONS.get(row["precision"].lower()), GPUS.get(row["gpu"])
+    if row["precision"] == "as the checkpoint":
+        precision = CHECKPOINTS.get(model, "bfloat16")
     if not engine:
         return None, f"engine {row['framework'][:20]}"
     if not model or model not in architectures:
@@ -85,8 +89,8 @@ def asked(program, folder, number, text, machine):
     path.write_text(text, encoding="utf-8")
     ran = subprocess.run([program, "simulate", str(path), "--machine", machine, "--format", "csv"], capture_output=True, text=True)
     if ran.returncode:
-        lines = ran.stderr.strip().splitlines()
-        return ran.stderr.strip().splitlines()[0][-60:] if lines else "no answer"
+        lines = [line for line in ran.stderr.splitlines() if "error:" in line]
+        return lines[0][-60:] if lines else "no answer"
     return {row["value"]: tuple(float(row[k]) for k in ("predicted", "low", "high")) for row in csv.DictReader(ran.stdout.splitlines())}
 
 
@@ -97,6 +101,8 @@ def told(row, answer):
         return (*answer["tpot_ms_mean"], measured)
     if metric in ("output_tokens_per_s", "system_tokens_per_s"):
         return (*answer["output_tokens_per_s"], measured)
+    if metric == "request_s":
+        return (*(1e-3 * time for time in answer["e2e_ms_mean"]), measured)
     return (*answer["ttft_ms_mean"], measured) if metric.startswith("ttft_mean") else None
 
 
