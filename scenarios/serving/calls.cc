@@ -275,9 +275,9 @@ void Calls::layer(const training::Layer& layer, const Batch& batch) {
   }
 }
 
-/// The last norm, the head, and the likeliest token of each request.
+/// The last norm, the head, and the likeliest token of each request, and behind each guess.
 void Calls::ends(const Batch& batch) {
-  const std::int64_t rows = batch.requests();
+  const std::int64_t rows = batch.requests() + batch.guesses;
   if (batch.chunk_tokens > 0) {
     kernel("last_rows", KernelKind::Gather, 2 * rows * model_.hidden * kHalf);
   }
@@ -297,6 +297,24 @@ void Calls::forward(const Batch& batch) {
   }
   for (layer_ = 0; layer_ < model_.layers; ++layer_) layer(model_.layer(layer_), batch);
   ends(batch);
+  if (guesses_by_layer(serving_)) guess(batch);
+}
+
+/// By a layer of its own, from what the last one made of a token and from the next token: of all
+/// tokens once, since its cache needs them, then of each request's newest.
+void Calls::guess(const Batch& all) {
+  Batch newest = all;
+  newest.guesses = 0;
+  newest.decodes = all.requests();
+  newest.decode_keys = all.decode_keys + all.chunk_keys;
+  newest.chunks = newest.chunk_tokens = newest.chunk_keys = newest.chunk_pairs = 0;
+  for (std::int64_t i = 0; i < serving_.engine.guesses(); ++i) {
+    const Batch& batch = i == 0 ? all : newest;
+    layer_ = model_.layers;
+    product("guess_in", model_.hidden, 2 * model_.hidden, batch.tokens(), 1, false);
+    layer(model_.layer(model_.layers - 1), batch);
+    ends(newest);
+  }
 }
 
 void Calls::send(const Batch& batch) {

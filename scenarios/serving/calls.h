@@ -50,6 +50,7 @@ class Calls {
   void shared_expert(std::int64_t rows);
   void activation(std::int64_t width, std::int64_t rows);
   void add_residual(std::int64_t rows);
+  void guess(const Batch& all);
   void ends(const Batch& batch);
   BufferRef buffer(const std::string& name, std::int64_t bytes);
   StreamRef stream() const { return {stream_, {}}; }

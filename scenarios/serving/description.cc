@@ -15,6 +15,10 @@ constexpr std::int64_t kWorkspace = 3LL << 30;  // left to activations and graph
 
 }  // namespace
 
+bool guesses_by_layer(const Serving& serving) {
+  return serving.engine.speculative && serving.engine.speculative->by_layer;
+}
+
 const char* engine_name(EngineKind kind) {
   switch (kind) {
     case EngineKind::Foretrace:
@@ -83,21 +87,27 @@ Serving prompts_of(const Serving& serving) {
 std::int64_t cache_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   const std::int64_t element = serving.float8_cache ? 1 : 2;
+  const std::int64_t layers = model.layers + (guesses_by_layer(serving) ? 1 : 0);
   if (model.latent.keys > 0) {  // one short vector for all heads, on every GPU whole
-    return model.layers * (model.latent.keys + model.latent.rotary) * element;
+    return layers * (model.latent.keys + model.latent.rotary) * element;
   }
   const std::int64_t heads = std::max<std::int64_t>(1, model.kv_heads / serving.layout.tensor);
-  return model.layers * heads * (model.head_dim + model.value_width()) * element;
+  return layers * heads * (model.head_dim + model.value_width()) * element;
 }
 
 std::int64_t weight_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   std::int64_t products = 0, rest = 0;
-  for (std::int64_t i = 0; i < model.layers; ++i) {
+  const auto add_layer = [&](std::int64_t i) {
     const auto layer =
         training::layer_parameters(model, model.layer(i), serving.layout.tensor, model.experts);
     products += layer.products + layer.experts / serving.layout.gpus();
     rest += layer.rest;
+  };
+  for (std::int64_t i = 0; i < model.layers; ++i) add_layer(i);
+  if (guesses_by_layer(serving)) {
+    add_layer(model.layers - 1);
+    products += 2 * model.hidden * model.hidden / serving.layout.tensor;
   }
   const std::int64_t ends =
       model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.layout.tensor;

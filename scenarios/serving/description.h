@@ -19,6 +19,14 @@ enum class EngineKind : std::uint8_t { Foretrace, Vllm, Sglang, TensorRtLlm };
 /// The word that a scenario has for it.
 const char* engine_name(EngineKind kind);
 
+/// Tokens that an iteration guesses ahead for each request that decodes, to be checked in the next
+/// one: by a layer more of the network (multi-token prediction, EAGLE), or looked up in the prompt.
+struct Speculation {
+  std::int64_t tokens = 1;          ///< guessed for each request
+  std::int64_t acceptance_ppm = 0;  ///< of guesses whose forerunners were right
+  bool by_layer = true;
+};
+
 struct Engine {
   EngineKind kind = EngineKind::Foretrace;
   std::int64_t max_batched_tokens = 2048;  ///< of an iteration
@@ -30,6 +38,10 @@ struct Engine {
   std::optional<std::int64_t> cache_tokens;
   std::int64_t max_length = 8192;  ///< of a request, prompt and output
   std::string release = {};        ///< as its makers number it; empty: not said
+  std::optional<Speculation> speculative;
+
+  /// Tokens of a request that decodes in an iteration beyond its one.
+  std::int64_t guesses() const { return speculative ? speculative->tokens : 0; }
 };
 
 /// Lengths: a normal law, at least 1.
@@ -101,6 +113,9 @@ struct Serving {
     return layout.gpus() * replicas + prompts;
   }
 };
+
+/// Whether a layer more of the network guesses tokens.
+bool guesses_by_layer(const Serving& serving);
 
 DataType product_type(Precision precision);
 Scales product_scales(Precision precision);

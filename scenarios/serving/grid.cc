@@ -20,9 +20,13 @@ std::vector<std::int64_t> contexts(std::int64_t most) {
   return powers(64, std::max<std::int64_t>(most, 65), 8);
 }
 
-GridRow decoding_row(std::int64_t size, std::int64_t most, bool is_graph) {
-  GridRow row{size, is_graph, {}};
-  for (const std::int64_t keys : contexts(most)) row.batches.push_back(decoding(size, keys));
+GridRow decoding_row(const Engine& engine, std::int64_t requests, std::int64_t most,
+                     bool is_graph) {
+  GridRow row{requests * (1 + engine.guesses()), is_graph, {}};
+  for (const std::int64_t keys : contexts(most)) {
+    row.batches.push_back(decoding(requests, keys));
+    row.batches.back().guesses = requests * engine.guesses();
+  }
   return row;
 }
 
@@ -55,9 +59,10 @@ std::vector<GridRow> grid_of(const Serving& serving) {
   const bool apart = engine.kind == EngineKind::Foretrace;
   std::vector<GridRow> rows;
   // Up to here tokens of an iteration are those that decode; beyond, prompts are among them.
-  const std::int64_t decodes = std::min(requests, engine.max_batched_tokens);
+  const std::int64_t decodes = std::min(
+      requests, std::max<std::int64_t>(1, engine.max_batched_tokens / (1 + engine.guesses())));
   for (std::int64_t size = 1; size < 2 * decodes; size *= 2) {
-    rows.push_back(decoding_row(size, most, apart && engine.cuda_graphs));
+    rows.push_back(decoding_row(engine, size, most, apart && engine.cuda_graphs));
   }
   const std::int64_t first = apart ? 2 : 2 * rows.back().size;
   for (const std::int64_t size : powers(first, std::max(first, engine.max_batched_tokens), 2)) {

@@ -77,6 +77,7 @@ void Batch::add(const Batch& other) {
   decodes += other.decodes;
   decode_keys += other.decode_keys;
   longest = std::max(longest, other.longest);
+  guesses += other.guesses;
   chunks += other.chunks;
   chunk_tokens += other.chunk_tokens;
   chunk_keys += other.chunk_keys;
@@ -86,7 +87,9 @@ void Batch::add(const Batch& other) {
 AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
                                const Batch& batch) {
   const std::int64_t keys = within_window(layer, batch.decode_keys, batch.decodes);
-  return work_of(serving, batch.decodes, keys, keys);
+  const std::int64_t queries = batch.decodes + batch.guesses;
+  const std::int64_t each = batch.decodes > 0 ? (queries + batch.decodes - 1) / batch.decodes : 1;
+  return work_of(serving, queries, keys, each * keys);
 }
 
 AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,

@@ -18,12 +18,13 @@ struct Batch {
   std::int64_t decodes = 0;      ///< requests
   std::int64_t decode_keys = 0;  ///< tokens that these attend to, of all of them
   std::int64_t longest = 0;      ///< of the request that attends to most
+  std::int64_t guesses = 0;      ///< tokens of these that were guessed, to be checked
   std::int64_t chunks = 0;       ///< requests
   std::int64_t chunk_tokens = 0;
   std::int64_t chunk_keys = 0;   ///< tokens that these attend to: cached ones and their own
   std::int64_t chunk_pairs = 0;  ///< of a query and a key that it sees
 
-  std::int64_t tokens() const { return decodes + chunk_tokens; }
+  std::int64_t tokens() const { return decodes + guesses + chunk_tokens; }
   std::int64_t requests() const { return decodes + chunks; }
   void add(const Batch& other);
   friend auto operator<=>(const Batch&, const Batch&) = default;

@@ -15,6 +15,8 @@
 namespace foretrace::serving {
 namespace {
 
+constexpr std::int64_t kMostGuesses = 16;  // for a request in an iteration
+
 const Choices<EngineKind>& engine_words() {
   static const Choices<EngineKind> kWords{{"foretrace", EngineKind::Foretrace},
                                           {"vllm", EngineKind::Vllm},
@@ -40,6 +42,21 @@ void read_flag_of(Reader& reader, MapReader& map, std::string_view key, bool& va
   if (node != nullptr) value = read_flag(reader, *node, key);
 }
 
+Speculation read_speculation(Reader& reader, const YamlNode& node) {
+  MapReader map{node, "speculation", reader.problems};
+  Speculation speculation;
+  read_count(reader, map, "tokens", speculation.tokens, kMostGuesses);
+  if (const YamlNode* share = map.required("acceptance")) {
+    speculation.acceptance_ppm = read_share(reader, *share, 0, 1'000'000);
+  }
+  if (const YamlNode* by = map.optional("draft")) {
+    const Choices<bool> words{{"layer", true}, {"lookup", false}};
+    speculation.by_layer = read_choice<bool>(reader, *by, "draft", words);
+  }
+  map.finish();
+  return speculation;
+}
+
 Engine read_engine(Reader& reader, const YamlNode& node) {
   MapReader map{node, "an engine", reader.problems};
   EngineKind kind = EngineKind::Foretrace;
@@ -58,6 +75,13 @@ Engine read_engine(Reader& reader, const YamlNode& node) {
   read_flag_of(reader, map, "cuda_graphs", engine.cuda_graphs);
   if (const YamlNode* memory = map.optional("memory")) {
     engine.memory_ppm = read_share(reader, *memory, 1, 1'000'000);
+  }
+  if (const YamlNode* guesses = map.optional("speculative")) {
+    engine.speculative = read_speculation(reader, *guesses);
+    if (kind == EngineKind::Foretrace) {
+      reader.problems.error(*guesses, "our engine does not guess tokens",
+                            "'kind: vllm', 'sglang' or 'tensorrt-llm'");
+    }
   }
   std::int64_t tokens = 0;
   read_count(reader, map, "cache_tokens", tokens);

@@ -90,10 +90,12 @@ double own_sums_seconds(const Serving& serving, const Machine& machine, const Ba
   const Layout& layout = serving.layout;
   const auto rows = static_cast<double>(summed_bytes(serving, batch.tokens()));
   const double link = machine.get(Param::NvlinkBandwidth).value;
+  const std::int64_t layers =
+      serving.model.layers + (guesses_by_layer(serving) ? serving.engine.guesses() : 0);
   double seconds = 0;
   if (adds_itself(serving, batch.tokens())) {
     const double read = static_cast<double>(layout.tensor - 1) * rows / link;
-    seconds += 2 * static_cast<double>(serving.model.layers) * (kBase + read);
+    seconds += 2 * static_cast<double>(layers) * (kBase + read);
   }
   if (layout.data > 1 && exchanges_itself(serving)) {
     // All groups' rows come here, or those for experts of this GPU, whatever is less; and back.

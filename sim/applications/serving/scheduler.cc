@@ -1,8 +1,16 @@
 #include "sim/applications/serving/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "scenarios/serving/random_numbers.h"
 
 namespace foretrace::serving {
+namespace {
+
+constexpr std::uint64_t kGuesses = std::uint64_t{1} << 63U;  // streams of the traffic are below
+
+}  // namespace
 
 std::int64_t Scheduler::blocks_of(std::int64_t tokens) const {
   const std::int64_t block = serving_.engine.block;
@@ -24,6 +32,28 @@ void Scheduler::release(Request& request) {
   request.blocks = 0;
 }
 
+/// Tokens that a request would compute next; one that decodes has guesses, but none beyond its end.
+std::int64_t Scheduler::wanted(const Request& request) const {
+  const std::int64_t missing = request.missing();
+  if (missing > 1 || request.generated == 0) return missing;
+  return 1 + std::min(serving_.engine.guesses(), request.output - request.generated - 1);
+}
+
+/// Of the guesses that an iteration checked, those before the first wrong one. Each request has
+/// its own random numbers.
+std::int64_t Scheduler::accepted(const Request& request, std::int64_t guesses) const {
+  if (guesses == 0) return 0;
+  constexpr double kMillion = 1e6;
+  const double each = static_cast<double>(serving_.engine.speculative->acceptance_ppm) / kMillion;
+  const auto stream =
+      static_cast<std::uint64_t>(request.id) << 32U | static_cast<std::uint64_t>(request.generated);
+  RandomNumbers random{serving_.traffic.seed, kGuesses + stream};
+  const double drawn = std::ldexp(static_cast<double>(random.next() >> 11U), -53);
+  std::int64_t count = 0;
+  for (double right = each; count < guesses && drawn < right; right *= each) ++count;
+  return count;
+}
+
 /// The request admitted last computes all of its tokens again.
 std::uint32_t Scheduler::preempt() {
   const std::uint32_t victim = running_.back();
@@ -43,7 +73,7 @@ bool Scheduler::run_on(std::vector<Share>& shares, std::int64_t& budget) {
   bool preempted = false;
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     const std::uint32_t id = running_[i];
-    std::int64_t tokens = std::min(requests_[id].missing(), budget);
+    std::int64_t tokens = std::min(wanted(requests_[id]), budget);
     while (tokens > 0 && !takes(requests_[id], tokens)) {
       preempted = true;
       if (preempt() == id) tokens = 0;
@@ -99,10 +129,12 @@ std::vector<std::uint32_t> Scheduler::finish(const std::vector<Share>& shares,
   std::vector<std::uint32_t> leave;
   for (const auto& [id, tokens] : shares) {
     Request& request = requests_[id];
-    request.computed += tokens;
+    const bool decodes = request.missing() == 1;
+    const std::int64_t more = decodes ? accepted(request, tokens - 1) : 0;
+    request.computed += decodes ? 1 + more : tokens;
     if (request.missing() > 0) continue;
-    ++request.generated;
-    request.token_ns.push_back(now_ns);
+    request.generated += 1 + more;
+    request.token_ns.insert(request.token_ns.end(), static_cast<std::size_t>(1 + more), now_ns);
     if (request.generated < request.output && !only_prompts_) continue;
     leave.push_back(id);
     release(request);
@@ -117,10 +149,11 @@ Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& req
   Batch batch;
   for (const auto& [id, tokens] : shares) {
     const std::int64_t cached = requests[id].computed;
-    if (tokens == 1) {
+    if (tokens == 1 || requests[id].missing() == 1) {
       ++batch.decodes;
-      batch.decode_keys += cached + 1;
-      batch.longest = std::max(batch.longest, cached + 1);
+      batch.guesses += tokens - 1;
+      batch.decode_keys += cached + tokens;
+      batch.longest = std::max(batch.longest, cached + tokens);
       continue;
     }
     ++batch.chunks;

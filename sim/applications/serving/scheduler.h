@@ -58,6 +58,8 @@ class Scheduler {
   std::int64_t blocks_of(std::int64_t tokens) const;
 
  private:
+  std::int64_t wanted(const Request& request) const;
+  std::int64_t accepted(const Request& request, std::int64_t guesses) const;
   bool takes(Request& request, std::int64_t tokens);
   std::uint32_t preempt();
   bool run_on(std::vector<Share>& shares, std::int64_t& budget);

@@ -81,6 +81,7 @@ Summary summary_of(const Serving& serving, const std::vector<Served>& engines) {
       waits.emplace_back(static_cast<double>(one.arrival_ns) * 1e-9, waited * 1e-9);
       whole.push_back(static_cast<double>(one.token_ns.back() - one.arrival_ns) * kMs);
       for (std::size_t i = 1; i < one.token_ns.size(); ++i) {
+        if (one.token_ns[i] == one.token_ns[i - 1]) continue;  // guessed: they come together
         itl.push_back(static_cast<double>(one.token_ns[i] - one.token_ns[i - 1]) * kMs);
       }
       if (one.output < 2) continue;

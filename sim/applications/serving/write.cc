@@ -50,11 +50,13 @@ bool has(const Predicted& p, const Row& row) {
 std::string engine_note(const Serving& serving) {
   const bool is_ours = serving.engine.kind == EngineKind::Foretrace;
   return fmt::format(
-      "{}: note: the host's work of {} is {}{}\n", serving.file, engine_name(serving.engine.kind),
+      "{}: note: the host's work of {} is {}{}{}\n", serving.file, engine_name(serving.engine.kind),
       is_ours ? "as hosts of an H100 and an H200 were measured"
               : "set by hand on public times per token; its release and its kernels are not told "
                 "apart, and times to the first token were not judged",
-      serving.model.experts > 0 ? "; experts' bands are as wide as public ones were wrong" : "");
+      serving.model.experts > 0 ? "; experts' bands are as wide as public ones were wrong" : "",
+      serving.engine.speculative ? "; what guessing tokens takes was not judged by any measurement"
+                                 : "");
 }
 
 std::string text_of(const Serving& serving, const Predicted& p) {

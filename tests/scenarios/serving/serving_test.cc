@@ -37,6 +37,21 @@ std::string refusal(const std::string& more, const std::string& traffic = kTraff
   return "read";
 }
 
+TEST(ServingRead, KnowsSpeculativeDecodingOfEnginesThatHaveIt) {
+  const Serving serving = read("engine: {kind: vllm, speculative: {tokens: 3, acceptance: 70%}}, ");
+  ASSERT_TRUE(serving.engine.speculative);
+  EXPECT_EQ(serving.engine.guesses(), 3);
+  EXPECT_EQ(serving.engine.speculative->acceptance_ppm, 700'000);
+  const Serving plain = read("engine: {kind: vllm}, ");
+  EXPECT_EQ(cache_bytes(serving) * 32, cache_bytes(plain) * 33) << "a layer more";
+  EXPECT_GT(weight_bytes(serving), weight_bytes(plain) * 32 / 31);
+  EXPECT_THAT(refusal("engine: {speculative: {acceptance: 70%}}, "),
+              HasSubstr("our engine does not guess tokens"));
+  EXPECT_THAT(refusal("engine: {kind: vllm, speculative: {tokens: 17, acceptance: 70%}}, "),
+              HasSubstr("17"));
+  EXPECT_THAT(refusal("engine: {kind: vllm, speculative: {tokens: 2}}, "), HasSubstr("acceptance"));
+}
+
 TEST(ServingTraffic, DrawsTheRequestsOfTheDocument) {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> found;
   for (const Arrival& one : arrivals_of(read("").traffic)) {
