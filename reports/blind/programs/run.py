@@ -1,6 +1,7 @@
 """Runs generated scripts: measures them on this machine's GPUs, or captures them without one.
 
     python3 run.py DIRECTORY/ -o OUT/ [--budget 250]            on a machine with GPUs: OUT/results.jsonl, OUT/kernels-N.tar
+    python3 run.py DIRECTORY/ -o OUT/ --compile 5 --launches 3  compiles what is compiled, 5 at once, before anything is measured; each script in 3 processes
     python3 run.py DIRECTORY/ -o OUT/ --capture [--jobs 2]      anywhere: OUT/NAME/step.yaml and its record, OUT/captured.jsonl
 
 DIRECTORY is generate.py's; a script of N GPUs is measured where there are as many, and captured as one rank of N. results.jsonl: the machine, then a line for each script
@@ -28,22 +29,45 @@ def chosen(arguments):
     return [dict(d, script=str((folder / d["file"]).resolve())) for d in listed if not arguments.only or re.search(arguments.only, d["name"])]
 
 
+def compile_first(listed, work, jobs):
+    """One step of each script that compiles, `jobs` at once: Inductor finds its kernels in its cache afterwards."""
+    folder = work / "compiled_first"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def one(d):
+        text = pathlib.Path(d["script"]).read_text()
+        if "torch.compile(" in text:
+            short = folder / f"{d['name']}.py"
+            short.write_text(re.sub(r"range\(60\)", "range(1)", text))
+            with open(folder / f"{d['name']}.txt", "w") as said:
+                subprocess.run([sys.executable, "-W", "ignore", str(short)], stdout=said, stderr=subprocess.STDOUT, check=False, timeout=180)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, listed))
+
+
 def measure(arguments):
     sys.path.insert(0, str(PACKAGE))
     from foretrace.measuring import run_scripts
     output = pathlib.Path(arguments.output)
     work = output / "work"
     began, budget = time.time(), arguments.budget
+    listed = chosen(arguments)
+    if arguments.compile:
+        compile_first(listed, work, arguments.compile)
+        print(f"compiled: {time.time() - began:.0f} s", flush=True)
     with open(output / "results.jsonl", "w") as out:
-        listed = chosen(arguments)
-        for gpus in sorted({d["gpus"] for d in listed}):
+        for launch, gpus in [(i, n) for i in range(arguments.launches) for n in sorted({d["gpus"] for d in listed})]:
             jobs = [{"name": d["name"], "script": d["script"]} for d in listed if d["gpus"] == gpus]
             left = budget - (time.time() - began) if budget else None
+            if left is not None and left < 5:
+                continue
             results, machine = run_scripts(jobs, work, gpus, timeout=arguments.timeout, budget=left)
-            out.write(json.dumps({"machine": machine, "gpus": gpus}) + "\n")
+            out.write(json.dumps({"machine": machine, "gpus": gpus, "launch": launch}) + "\n")
             for d in jobs:
                 for line in results.get(d["name"], [{"name": d["name"], "outcome": "not run"}]):
-                    out.write(json.dumps(line) + "\n")
+                    out.write(json.dumps({**line, "launch": launch}) + "\n")
+                    out.flush()
                     print(summary(line), flush=True)
     pack(work, output)
     print(f"{time.time() - began:.0f} s")
@@ -107,6 +131,8 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--only", help="names, a regular expression")
     parser.add_argument("--budget", type=float, help="seconds for all that is measured")
+    parser.add_argument("--launches", type=int, default=1, help="how often all of it is measured, in a process of its own each time (1)")
+    parser.add_argument("--compile", type=int, default=0, metavar="N", help="compile first, N scripts at once")
     parser.add_argument("--timeout", type=float, default=60, help="seconds without progress of a script (60)")
     parser.add_argument("--capture", action="store_true")
     parser.add_argument("--gpu", default="h100")
