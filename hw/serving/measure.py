@@ -120,14 +120,7 @@ def timeline_of(read, engine, runner, requests, columns, iterations, complete):
 def main():
     given = arguments()
     deadline = time.monotonic() + given.budget
-    read = []
-    for file in given.files:
-        try:
-            read.append((str(scenarios.read(file)["model"]), file))
-        except (ValueError, OSError) as error:
-            print(f"error: {file}: {error}", file=sys.stderr)
-            return 2
-    read.sort()
+    read = sorted(((scenarios.read(file)["model"], file) for file in given.files))
     import torch
 
     torch.set_grad_enabled(False)
@@ -141,7 +134,7 @@ def main():
             continue
         try:
             serve(torch, held, file, given.output, min(given.limit, deadline - time.monotonic()))
-        except (ValueError, RuntimeError, OSError) as error:
+        except (ValueError, RuntimeError) as error:
             print(f"{file}: {type(error).__name__}: {error}", file=sys.stderr)
             failed += 1
     return 1 if failed else 0

@@ -39,8 +39,12 @@ constexpr std::uint32_t most_operations(Ranks ranks) {
 Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All, const Program& head = {},
                  const SourceSpot& at = {});
 
+/// Of a pipeline's stages all, or the two that as a rule need most: the first holds most
+/// activations, the last the head.
+enum class Stages : std::uint8_t { All, Ends };
+
 /// Expansion::memory alone, without a program: in milliseconds.
-PartBytes peak_memory(const TrainingStep& step);
+PartBytes peak_memory(const TrainingStep& step, Stages stages = Stages::All);
 
 /// Steps that the program has.
 std::int64_t steps_of(const TrainingStep& step);

@@ -15,6 +15,7 @@ void add_simulate_command(CLI::App& app, int& exit_code);
 void add_sweep_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_plan_serving_command(CLI::App& app, int& exit_code);
+void add_serve_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
 void add_assert_command(CLI::App& app, int& exit_code);
 void add_print_command(CLI::App& app, int& exit_code);
@@ -47,6 +48,6 @@ inline constexpr std::array kCommands{
     add_training_table_command, add_import_command,  add_fit_command,
     add_fit_products_command,   add_merge_command,   add_nccl_tests_command,
     add_list_command,           add_machine_command, add_nccl_explain_command,
-    add_explain_kernel_command, add_accept_command};
+    add_explain_kernel_command, add_accept_command,  add_serve_command};
 
 }  // namespace foretrace

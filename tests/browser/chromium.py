@@ -74,10 +74,11 @@ class Page:
                 return message["result"]
 
     def open(self, file, timeout_s=LONGEST_S):
-        """Returns the seconds until the page was loaded."""
+        """A file or an http address. Returns the seconds until the page was loaded."""
         self.events.clear()
         begin = time.monotonic()
-        self.call("Page.navigate", url=f"file://{os.path.abspath(file)}", timeout_s=timeout_s)
+        url = file if file.startswith("http://") else f"file://{os.path.abspath(file)}"
+        self.call("Page.navigate", url=url, timeout_s=timeout_s)
         while "Page.loadEventFired" not in self.events:
             self.read(begin + timeout_s)
         return time.monotonic() - begin
@@ -87,6 +88,18 @@ class Page:
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"]["exception"].get("description", "exception"))
         return result["result"].get("value")
+
+    def wait(self, condition, timeout_s=300):
+        """Until the script `condition` is true."""
+        until = time.monotonic() + timeout_s
+        while not self.evaluate(condition):
+            if time.monotonic() > until:
+                raise TimeoutError(condition)
+            time.sleep(0.05)
+
+    def press(self, key, code=0, text=""):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, text=text if kind == "keyDown" else "")
 
     def rest(self):
         """Until the page has drawn."""

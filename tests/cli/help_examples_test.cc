@@ -57,11 +57,12 @@ std::vector<std::string> missing_files(const std::string& command) {
   return missing;
 }
 
-/// Examples that predict for minutes, by how they begin: a test of each command runs shorter ones.
-constexpr std::array<std::string_view, 7> kLong{
-    "foretrace plan ",        "foretrace plan-serving ",   "foretrace accuracy -o",
-    "foretrace table ",       "foretrace training-table ", "foretrace fit RUNS/ --new ",
-    "foretrace fit-products "};
+/// Examples that predict for minutes, or until an interrupt, by how they begin: a test of each
+/// command runs shorter ones.
+constexpr std::array<std::string_view, 8> kLong{
+    "foretrace serve ",           "foretrace plan ",        "foretrace plan-serving ",
+    "foretrace accuracy -o",      "foretrace table ",       "foretrace training-table ",
+    "foretrace fit RUNS/ --new ", "foretrace fit-products "};
 
 bool takes_long(const std::string& example) {
   return std::ranges::any_of(kLong,

@@ -261,6 +261,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
     for (const Remedy& remedy : row.remedies) {
       remedies.push_back({{"what", remedy.what}, {"limits", remedy.limits}, {"gain", remedy.gain}});
     }
+    values["layout"] = describe(row.layout);
     values["remedies"] = std::move(remedies);
     Json causes = Json::array();
     for (const explain::Gain& cause : row.causes) {

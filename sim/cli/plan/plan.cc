@@ -21,6 +21,7 @@
 #include "scenarios/base/values/time_text.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/training_step/words.h"
+#include "sim/applications/plan/coarse.h"
 #include "sim/applications/plan/search.h"
 #include "sim/applications/plan/write.h"
 #include "sim/applications/training/usage.h"
@@ -50,6 +51,7 @@ struct PlanOptions {
   OutputFormat format = OutputFormat::Text;
   bool machine_is_named = false;
   bool batch_is_given = false;
+  bool coarse = false;
 };
 
 /// As a scenario's `model:` says it. A file is named by its whole path, so that the scenarios may
@@ -254,6 +256,15 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
   }
 }
 
+int print_coarse(const PlanOptions& options, const plan::Question& question) {
+  std::vector<plan::CoarseAnswer> answers;
+  for (const auto gpus : question.gpus) answers.push_back(plan::coarse_plan(question, gpus));
+  print_text(options.format == OutputFormat::Json ? json_of(question, answers)
+                                                  : text_of(question, answers));
+  return std::ranges::any_of(answers, [](const auto& one) { return one.fitting > 0; }) ? kDone
+                                                                                       : kBadAnswer;
+}
+
 int run_plan(const PlanOptions& options) {
   plan::Question question = question_of(options, options.with);
   if (!options.batch_is_given) question.global_batch = usual_batch(question);
@@ -261,6 +272,7 @@ int run_plan(const PlanOptions& options) {
     print_error("note: {} sequences a step: no layout divides {}; --global-batch says how many\n",
                 question.global_batch, options.global_batch);
   }
+  if (options.coarse) return print_coarse(options, question);
   std::vector<plan::Question> questions{question};
   for (const std::string& what_if : options.also) {
     auto what_ifs = options.with;
@@ -373,6 +385,9 @@ void add_plan_command(CLI::App& app, int& exit_code) {
                   "repeated")
       ->option_text("ROW FILE")
       ->allow_extra_args(false);
+  CLI::Option* const coarse = command.add_flag(
+      "--coarse", options->coarse, "Only what fits, and bounds of the likely layouts' times");
+  for (const char* other : {"--also", "--output", "--write-scenario"}) coarse->excludes(other);
   command.callback([options, &command, &exit_code] {
     options->machine_is_named = command.count("--machine") > 0;
     options->batch_is_given = command.count("--global-batch") > 0;

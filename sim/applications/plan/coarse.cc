@@ -1,0 +1,183 @@
+#include "sim/applications/plan/coarse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "reports/table/text_table.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/training_step/expand.h"
+#include "sim/applications/plan/bound.h"
+#include "sim/applications/training/usage.h"
+#include "sim/engine/children.h"
+
+namespace foretrace::plan {
+namespace {
+
+constexpr std::size_t kSamples = 6;  // simulated: 40 ms of a core each
+constexpr std::size_t kMostRows = 60;
+
+/// A peak grows by a layer's part for each layer, as times do (fold.h): a tenth of the work.
+training::PartBytes memory_of(const training::TrainingStep& step) {
+  const Folded few = folded(step, Clock::AsItIs);
+  training::PartBytes memory = training::peak_memory(few.steps.back(), training::Stages::Ends);
+  if (few.steps.size() == 1) return memory;
+  const training::PartBytes less = training::peak_memory(few.steps.front(), training::Stages::Ends);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    const auto distance = static_cast<double>(memory[i] - less[i]);
+    memory[i] += std::max(-memory[i], static_cast<std::int64_t>(few.further * distance));
+  }
+  return memory;
+}
+
+constexpr std::size_t kFigures = 4;  // bytes, fits, is tight, bound
+
+/// Of each layout kFigures, on all cores.
+std::vector<double> memory_and_bounds(const Question& question, const std::vector<Layout>& all) {
+  constexpr std::size_t kOfAChild = 24;
+  std::vector<Job> jobs;
+  for (std::size_t begin = 0; begin < all.size(); begin += kOfAChild) {
+    jobs.emplace_back([&question, &all, begin] {
+      std::vector<double> figures;
+      for (std::size_t i = begin; i < std::min(begin + kOfAChild, all.size()); ++i) {
+        const auto verdict =
+            sim::memory_verdict(memory_of(step_of(question, all[i])), question.machine);
+        figures.insert(figures.end(),
+                       {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0,
+                        arithmetic_bound(question, all[i])});
+      }
+      return figures;
+    });
+  }
+  std::vector<double> figures;
+  for (const auto& part : run_in_children(jobs)) {
+    figures.insert(figures.end(), part.begin(), part.end());
+  }
+  return figures;
+}
+
+std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answer) {
+  const std::vector<Layout> all = layouts(question, answer.gpus);
+  if (all.empty()) {
+    throw UsageError{fmt::format(
+        "no layout of {} GPUs divides {} sequences and the model evenly\n  hint: another "
+        "--global-batch, or other --gpus",
+        answer.gpus, question.global_batch)};
+  }
+  answer.tried = all.size();
+  answer.least_bytes = std::numeric_limits<double>::max();
+  std::vector<CoarseRow> rows;
+  const std::vector<double> figures = memory_and_bounds(question, all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double* const of_layout = &figures[i * kFigures];
+    answer.least_bytes = std::min(answer.least_bytes, of_layout[0]);
+    if (of_layout[1] == 0) continue;
+    rows.push_back({all[i], {of_layout[0], true, of_layout[2] != 0}, of_layout[3]});
+  }
+  answer.fitting = rows.size();
+  return rows;
+}
+
+/// Whose arithmetic is equal is faster the fewer GPUs must exchange activations.
+auto order_of(const CoarseRow& row) {
+  const Layout& layout = row.layout;
+  return std::tuple{row.bound, layout.tensor * layout.context, layout.expert, -layout.micro_batch};
+}
+
+nlohmann::ordered_json values_of(const Question& question, const CoarseRow& row) {
+  const Layout& layout = row.layout;
+  nlohmann::ordered_json values{{"gpus", layout.gpus}, {"layout", describe(layout)}};
+  for (const auto& [name, value] : choices_of(layout)) values[name] = value;
+  const auto tokens = static_cast<double>(question.global_batch * question.sequence);
+  values["at_least_s"] = row.bound;
+  values["tokens_per_s_per_gpu_at_most"] = tokens / row.bound / static_cast<double>(layout.gpus);
+  values["memory_gb"] = row.fit.bytes * 1e-9;
+  values["memory_is_tight"] = row.fit.is_tight;
+  return values;
+}
+
+}  // namespace
+
+CoarseAnswer coarse_plan(const Question& question, std::int64_t gpus) {
+  CoarseAnswer answer;
+  answer.gpus = gpus;
+  std::vector<CoarseRow> rows = fitting_rows(question, answer);
+  std::ranges::stable_sort(rows, {}, order_of);
+  std::map<std::string, std::size_t> known;
+  std::vector<Wanted> samples;
+  std::vector<std::size_t> at;
+  for (const CoarseRow& row : rows) {
+    const Sample sample = sample_of(question, row.layout);
+    const std::string name = short_name(sample.layout);
+    if (!known.contains(name) && samples.size() == kSamples) continue;
+    const auto [found, is_new] = known.emplace(name, samples.size());
+    answer.rows.push_back(row);
+    at.push_back(found->second);
+    if (!is_new) continue;
+    samples.push_back({sample.question,
+                       sample.layout,
+                       sample.layout.passes,
+                       Clock::AsItIs,
+                       {},
+                       {},
+                       Says::TimesOnly});
+  }
+  Work work;
+  const auto predictions = simulated(samples, work, [](std::size_t) { return true; });
+  for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+    const auto& sample = predictions[at[i]];
+    CoarseRow& row = answer.rows[i];
+    if (sample) row.bound = std::max(row.bound, pass_bound(row.layout, sample->next_pass));
+  }
+  std::ranges::stable_sort(answer.rows, {}, &CoarseRow::bound);
+  if (answer.rows.size() > kMostRows) answer.rows.resize(kMostRows);
+  return answer;
+}
+
+std::string text_of(const Question& question, const std::vector<CoarseAnswer>& answers) {
+  std::string text;
+  for (const CoarseAnswer& answer : answers) {
+    TextTable table;
+    table.column("layout", TextTable::Align::Left);
+    table.column("a step takes at least", TextTable::Align::Right);
+    table.column("memory", TextTable::Align::Right);
+    for (const CoarseRow& row : answer.rows) {
+      table.row({describe(row.layout), format_time(row.bound * 1e9),
+                 sim::gigabytes(row.fit.bytes) + (row.fit.is_tight ? " (tight)" : "")});
+    }
+    text += fmt::format(
+        "{} on {} GPUs of {}: {} layouts, {} of them fit (the smallest needs {}); of {} a bound:\n",
+        question.model_name, answer.gpus, question.machine.name, answer.tried, answer.fitting,
+        sim::gigabytes(answer.least_bytes), answer.rows.size());
+    if (!table.empty()) text += "\n" + table.markdown() + "\n";
+  }
+  return text + "Bounds are below the steps' times; without --coarse the best are simulated.\n";
+}
+
+std::string json_of(const Question& question, const std::vector<CoarseAnswer>& answers) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array(), counts = Json::array();
+  for (const CoarseAnswer& answer : answers) {
+    for (const CoarseRow& row : answer.rows) rows.push_back(values_of(question, row));
+    counts.push_back({{"gpus", answer.gpus},
+                      {"tried", answer.tried},
+                      {"fitting", answer.fitting},
+                      {"least_memory_gb", answer.least_bytes * 1e-9}});
+  }
+  const Json all{{"kind", "foretrace coarse plan"},
+                 {"schema_version", 1},
+                 {"model", question.model_name},
+                 {"machine", question.machine.name},
+                 {"gpus_per_node", question.machine.gpus_per_node},
+                 {"sequence", question.sequence},
+                 {"global_batch", question.global_batch},
+                 {"searched", counts},
+                 {"rows", rows}};
+  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace foretrace::plan
