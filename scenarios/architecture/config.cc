@@ -39,6 +39,15 @@ TextPart text_part(const Json& root) {
   return part;
 }
 
+/// The head belongs to the whole model, so that its file says whether the head is the embedding.
+Replaced with_head_of(const Json& root, const TextPart& part, Replaced replaced) {
+  const auto tied = root.find("tie_word_embeddings");
+  if (part.is_inner && tied != root.end() && tied->is_boolean() && !replaced.tied) {
+    replaced.tied = tied->get<bool>();
+  }
+  return replaced;
+}
+
 }  // namespace
 
 Architecture read_config(Reader& reader, const YamlNode& at, const std::string& text,
@@ -64,7 +73,7 @@ Architecture read_config(Reader& reader, const YamlNode& at, const std::string& 
         fmt::format("the '{}' that reads text is expanded, and nothing beside it", part.kind),
         "what reads pictures or sound runs before it: its time is not in the answer");
   }
-  Architecture model = read_traits(values, *type, replaced);
+  Architecture model = read_traits(values, *type, with_head_of(*root, part, replaced));
   read_layers(values, *type, model);
   warn_of_rest(values);
   model.name = model.type = part.kind;

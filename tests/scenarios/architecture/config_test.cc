@@ -140,6 +140,17 @@ TEST(ConfigParts, AreReadWhereTheyReadText) {
   EXPECT_THAT(read.said, HasSubstr("the 'gemma3_text' that reads text is expanded"));
 }
 
+TEST(ConfigParts, TakeTheHeadFromTheWholeModel) {
+  const auto tied = [](const char* whole) {
+    return config(fmt::format(R"({{"model_type": "qwen3_vl_moe", {}
+      "text_config": {{"model_type": "qwen3_vl_moe_text"}}}})",
+                              whole))
+        .model.tied;
+  };
+  EXPECT_TRUE(tied("")) << "the part's default";
+  EXPECT_FALSE(tied(R"("tie_word_embeddings": false,)"));
+}
+
 TEST(ConfigWarning, NamesWhatIsNotExpanded) {
   const ReadConfig read = config(of_type("llama", R"("quantization_config": {"quant_method": "fp8"},
       "num_nextn_predict_layers": 1, "embedding_multiplier": 12, "hidden_act": "gelu_new",
