@@ -187,6 +187,58 @@ TEST(PlanServing, SaysWhatIsMissing) {
   EXPECT_THAT(refusal("foretrace plan-serving chat.yaml --cost-per-gpu-hour 8xB200=x"),
               HasSubstr("a number above 0, or MACHINE=NUMBER"));
   EXPECT_THAT(refusal(kAsked + "--write-scenario 99 best.yaml"), HasSubstr("there is no such row"));
+  EXPECT_THAT(refusal(kAsked + "--cost-per-gpu-hour inf"), HasSubstr("a number above 0"));
+  EXPECT_THAT(refusal(kAsked + "--cost-per-gpu-hour 8xB20=6"), HasSubstr("no such --machine"));
+}
+
+/// Of lengths whose iterations are asked at one, two, three and four contexts.
+TEST(PlanServing, LoadsAreWhatAClosedLoopIsPredictedAs) {
+  const auto requests = [](const std::string& prompt, const std::string& arrivals) {
+    return "schema_version: 1\nname: chat\nserving:\n  model: llama3.2-1b\n  engine: {kind: vllm}\n"
+           "  traffic: {arrivals: " +
+           arrivals + ", prompt: {mean: " + prompt + "}, output: {mean: 9}, requests: 16}\n";
+  };
+  for (const char* const prompt : {"20", "300", "3000", "9000"}) {
+    const Scratch scratch;
+    scratch.write("a.yaml", requests(prompt, "poisson, rate: 2/s"));
+    scratch.write("b.yaml", requests(prompt, "closed, concurrency: 8"));
+    const Ran ran = scratch.run("foretrace plan-serving a.yaml --machine 1xH100-SXM -o a.json");
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const auto load =
+        nlohmann::json::parse(scratch.run("cat a.json").out)["rows"][0]["loads"].at(3);
+    ASSERT_EQ(load["requests"], 8);
+    const auto values = nlohmann::json::parse(
+        scratch.run("foretrace simulate b.yaml --machine 1xH100-SXM --format json").out)["values"];
+    EXPECT_NEAR(load["ttft_p50_ms"].get<double>(), values["ttft_ms_p50"]["predicted"].get<double>(),
+                1e-6)
+        << prompt;
+    EXPECT_NEAR(load["tpot_p50_ms"].get<double>(), values["tpot_ms_p50"]["predicted"].get<double>(),
+                1e-6)
+        << prompt;
+  }
+}
+
+TEST(PlanServing, TakesOptionsAsTextsAndNotAsPartsOfAFile) {
+  const Scratch scratch;
+  const std::string options = " --prompt 20 --output 5 --machine 1xH100-SXM ";
+  for (const char* const rate :
+       {"'4/s, seed: 7'", "'4/s} #'", "\"$(printf '4/s\\n  replicas: 3')\""}) {
+    const Ran ran = scratch.run("foretrace plan-serving llama3.2-1b" + options + "--rate " + rate);
+    EXPECT_EQ(ran.exit_code, 2) << rate;
+    EXPECT_THAT(ran.err, HasSubstr("--rate")) << rate;
+  }
+  EXPECT_EQ(
+      scratch
+          .run("foretrace plan-serving llama3.2-1b --rate 4/s --precision 'float8, x: 1'" + options)
+          .exit_code,
+      2);
+  const Ran odd = scratch.run(
+      "mkdir \"a: 'b' #c\" llama3.2-1b && cp "
+      "\"$(foretrace list data)/scenarios/architectures/llama3.2-1b.json\" "
+      "\"a: 'b' #c/config.json\" && foretrace plan-serving \"a: 'b' #c/config.json\" llama3.2-1b "
+      "--rate 4/s --write-scenario 1 o.yaml" +
+      options + "&& foretrace simulate o.yaml");
+  EXPECT_EQ(odd.exit_code, 0) << odd.err << "a path is a path, and a folder of a model's name none";
 }
 
 TEST(PlanServing, OfSeveralScenariosHasARowOfEach) {

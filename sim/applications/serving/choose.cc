@@ -68,20 +68,16 @@ Choice from(const std::vector<double>& numbers, const Machine& machine, std::int
   return choice;
 }
 
-/// The traffic's lengths on one engine, so many requests at a time, twice as many in all.
-Serving loaded(Serving serving, std::int64_t requests) {
-  const std::vector<Arrival> lengths = arrivals_of(serving.traffic);
-  serving.replicas = 1;
-  serving.traffic.arrivals = Arrivals::Trace;
-  serving.traffic.trace.clear();
+/// The traffic's lengths, so many requests at a time, twice as many in all.
+std::vector<Arrival> loaded(const std::vector<Arrival>& lengths, std::int64_t requests) {
   constexpr std::int64_t kFewest = 8;
-  serving.traffic.requests = std::max(2 * requests, kFewest);
-  for (std::int64_t i = 0; i < serving.traffic.requests; ++i) {
+  std::vector<Arrival> arrivals;
+  for (std::int64_t i = 0; i < std::max(2 * requests, kFewest); ++i) {
     Arrival one = lengths[static_cast<std::size_t>(i) % lengths.size()];
     one.at_ns = i < requests ? std::optional<std::int64_t>{0} : std::nullopt;
-    serving.traffic.trace.push_back(one);
+    arrivals.push_back(one);
   }
-  return serving;
+  return arrivals;
 }
 
 /// As few replicas as hold the limits: twice as many until they do, then between.
@@ -131,8 +127,10 @@ std::vector<double> fewest(const Serving& serving, const Limits& limits, const M
   choice.output_tokens_per_s = found.middle.output_tokens_per_s;
   choice.cache = found.middle.most_of_cache;
   const std::int64_t at_once = std::min(serving.engine.max_requests, serving.traffic.requests);
+  const std::vector<Arrival> lengths = arrivals_of(serving.traffic);
+  kinds.front().replicas = 1;
   for (std::int64_t requests = 1; with_loads && requests <= at_once; requests *= 2) {
-    const Predicted p = predict({loaded(kinds.front(), requests)}, machine, times);
+    const Predicted p = predict(kinds, machine, times, loaded(lengths, requests));
     choice.loads.push_back({.requests = static_cast<double>(requests),
                             .ttft_ms = p.middle.ttft.percentiles[0],
                             .tpot_ms = p.middle.tpot.percentiles[0],

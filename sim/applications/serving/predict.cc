@@ -68,6 +68,12 @@ std::vector<Serving> kinds_of(const Serving& serving, const Machine& machine) {
 
 Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
                   const std::vector<std::vector<RegionTime>>& simulated) {
+  return predict(kinds, machine, simulated, arrivals_of(kinds.back().traffic));
+}
+
+Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
+                  const std::vector<std::vector<RegionTime>>& simulated,
+                  const std::vector<Arrival>& arrivals) {
   const Serving& serving = kinds.back();
   Predicted predicted;
   std::vector<IterationTimes> times;
@@ -80,7 +86,6 @@ Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
     predicted.cache_tokens = tokens;
     predicted.is_limited = serving.engine.cache_tokens == tokens;
   }
-  const std::vector<Arrival> arrivals = arrivals_of(serving.traffic);
   const auto served = [&](double Time::*end) {
     const auto engines = [&](std::size_t i) {
       return Engines{kinds[i], blocks[i],

@@ -6,6 +6,7 @@
 
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
+#include "scenarios/serving/traffic.h"
 #include "sim/applications/serving/iteration_times.h"
 #include "sim/applications/serving/summary.h"
 
@@ -24,8 +25,11 @@ struct Predicted {
 /// UsageError for a layout that is not simulated there.
 std::vector<Serving> kinds_of(const Serving& serving, const Machine& machine);
 
-/// `times`: of the iterations of each kind. Throws UsageError where the model
-/// leaves no room for a cache.
+/// `times`: of the iterations of each kind, as its own traffic asks for them. `arrivals`: of other
+/// requests with such lengths. Throws UsageError where the model leaves no room for a cache.
+Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
+                  const std::vector<std::vector<RegionTime>>& times,
+                  const std::vector<Arrival>& arrivals);
 Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
                   const std::vector<std::vector<RegionTime>>& times);
 

@@ -11,6 +11,27 @@
 namespace foretrace {
 namespace {
 
+/// A path as a scalar of YAML; it may have any character that a line can have.
+std::string quoted(const std::string& path) {
+  std::string text = "'";
+  for (const char c : path) {
+    if (static_cast<unsigned char>(c) < ' ') {
+      throw UsageError{"a config.json whose path has control characters cannot be named in a file"};
+    }
+    text += c == '\'' ? "''" : std::string{c};
+  }
+  return text + "'";
+}
+
+/// A number with its unit, and nothing that a file would read as more.
+void check_rate(const std::string& rate) {
+  const bool is_plain = std::ranges::all_of(rate, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '/' || c == ' ';
+  });
+  if (is_plain) return;
+  throw UsageError{fmt::format("--rate {}: requests, as 20/s or 30/min", rate)};
+}
+
 /// Requests a second; 0 of what is no rate, which the reader refuses with its place.
 double rate_of(const std::string& text) {
   double number = 0;
@@ -30,11 +51,12 @@ std::string scenario_of(const std::string& model, const AskedTraffic& asked, std
                     "  hint: or give a file with 'serving': hw/serving/chat_70b.yaml is one",
                     model)};
   }
+  check_rate(asked.rate);
   // Several times as long as an answer takes: engines are full by then.
   constexpr double kSeconds = 120, kFewest = 200, kMost = 3000;
   const double requests = std::clamp(kSeconds * rate_of(asked.rate), kFewest, kMost);
   const std::filesystem::path path = model;
-  const std::string shown = model.ends_with(".json") ? absolute(path).string() : model;
+  const std::string shown = model.ends_with(".json") ? quoted(absolute(path).string()) : model;
   std::string name = model.ends_with(".json") ? path.stem().string() : model;
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '_';

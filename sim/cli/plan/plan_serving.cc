@@ -37,6 +37,7 @@ struct PlanServingOptions {
 
 /// "2.5", or of one machine "8xB200=6".
 std::map<std::string, double> costs_of(const std::vector<std::string>& texts) {
+  constexpr double kMostCost = 1e15;
   std::map<std::string, double> costs;
   for (const std::string& text : texts) {
     const auto equals = text.rfind('=');
@@ -44,7 +45,8 @@ std::map<std::string, double> costs_of(const std::vector<std::string>& texts) {
     const std::string number = equals == std::string::npos ? text : text.substr(equals + 1);
     double cost = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), cost);
-    if (error != std::errc{} || end != number.data() + number.size() || !(cost > 0)) {
+    if (error != std::errc{} || end != number.data() + number.size() ||
+        !(cost > 0 && cost < kMostCost)) {
       throw UsageError{
           fmt::format("--cost-per-gpu-hour {}: a number above 0, or MACHINE=NUMBER", text)};
     }
@@ -54,8 +56,9 @@ std::map<std::string, double> costs_of(const std::vector<std::string>& texts) {
 }
 
 bool is_file_of(const std::string& asked) {
+  std::error_code none;
   return asked.ends_with(".yaml") || asked.ends_with(".yml") ||
-         (!asked.ends_with(".json") && fs::exists(asked));
+         (!asked.ends_with(".json") && fs::is_regular_file(asked, none));
 }
 
 serving::Serving read_asked(const PlanServingOptions& options, const std::string& asked) {
@@ -121,6 +124,11 @@ int run_plan_serving(const PlanServingOptions& options) {
   for (const std::string& one : options.asked) planned.push_back({read_asked(options, one), {}});
   std::vector<Machine> machines;
   for (const std::string& name : options.machines) machines.push_back(changed_machine(name, {}));
+  for (const auto& [name, cost] : asked.cost) {
+    if (name.empty() || std::ranges::count(machines, name, &Machine::name) > 0) continue;
+    throw UsageError{
+        fmt::format("--cost-per-gpu-hour {}={:g}: no such --machine is asked", name, cost)};
+  }
   const bool with_loads = std::ranges::any_of(
       options.outputs, [](const fs::path& file) { return file.extension() != ".csv"; });
   for (serving::Planned& one : planned) {
@@ -171,8 +179,10 @@ void add_plan_serving_command(CLI::App& app, int& exit_code) {
   command.add_option("--engine", options->traffic.engine, "Of a model: vllm, sglang, tensorrt-llm")
       ->check(CLI::IsMember({"vllm", "sglang", "tensorrt-llm", "foretrace"}).description(""))
       ->capture_default_str();
-  command.add_option("--precision", options->traffic.precision,
-                     "Of a model's products: bfloat16, float8 or nvfp4");
+  command
+      .add_option("--precision", options->traffic.precision,
+                  "Of a model's products: bfloat16, float8 or nvfp4")
+      ->check(CLI::IsMember({"bfloat16", "float8", "nvfp4"}).description(""));
   command
       .add_option("--cost-per-gpu-hour", options->costs,
                   "In any currency, of all machines or of one (8xB200=6): adds what 10^6 output "
