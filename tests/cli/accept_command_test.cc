@@ -122,6 +122,38 @@ TEST(AcceptCommand, ReadsTheJsonOfNvbandwidth) {
                              HasSubstr("device_local_copy did not run")));
 }
 
+TEST(AcceptCommand, RefusesALinkThatMovesNothing) {
+  const Scratch scratch;
+  scratch.write("node17.log", matrix("0.00"));
+  const Ran ran = scratch.run("foretrace accept node17.log --machine h100-nvswitch-8");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("GPU 1 -> GPU 3: 0.00 GB/s"));
+}
+
+TEST(AcceptCommand, NamesOfFilesAreNoLinesAndNoXml) {
+  const Scratch scratch;
+  scratch.write("good.log", matrix("395.10"));
+  const std::string name = "\"$(printf 'a\\033[31m\\nACCEPTED <&\"\\377')\"";
+  const Ran ran =
+      scratch.run("mkdir " + name + " && cp good.log " + name + " && foretrace accept " + name +
+                  " --machine h100-nvswitch-8 --junit a.xml && python3 -c 'import "
+                  "xml.dom.minidom; xml.dom.minidom.parse(\"a.xml\")'");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("a?[31m?ACCEPTED <&\"?/good.log"), Not(HasSubstr("\nACCEPTED <"))));
+}
+
+TEST(AcceptCommand, LeavesOutNoResultThatCannotBeRead) {
+  for (const char* const make : {"ln -s none r/b.log", "ln -s b.log r/b.log", "mkfifo r/b.log"}) {
+    const Scratch scratch;
+    scratch.write("good.log", matrix("395.10"));
+    const Ran ran = scratch.run("mkdir r && cp good.log r && " + std::string{make} +
+                                " && foretrace accept r --machine h100-nvswitch-8");
+    EXPECT_EQ(ran.exit_code, 2) << make << ran.out;
+    EXPECT_THAT(ran.err, HasSubstr("r/b.log: no plain file")) << make;
+  }
+}
+
 TEST(AcceptCommand, NamesTheHostThatIsInEverySlowTable) {
   const Scratch scratch;
   std::filesystem::create_directory(scratch.path() / "results");
@@ -172,6 +204,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadResults{"NoMatrix", "nvbandwidth Version: v0.8\nRunning x.\n",
                    "no matrix of nvbandwidth in it"},
         BadResults{"CutJson", "{\"nvbandwidth\": {\"testcases\": [", "not JSON"},
+        BadResults{"RaggedJson",
+                   R"({"nvbandwidth": {"testcases": [{"name": "device_to_device_memcpy_read_ce",
+                   "bandwidth_matrix": [["N/A", 395], [395]]}]}})",
+                   "'bandwidth_matrix' is not rows of equal length"},
+        BadResults{"CutJsonMatrix",
+                   R"({"nvbandwidth": {"testcases": [{"name": "device_to_device_memcpy_read_ce",
+                   "bandwidth_matrix": [["N/A", 395]]}]}})",
+                   "'bandwidth_matrix' is not rows of equal length"},
+        BadResults{"MapForAMatrix",
+                   R"({"nvbandwidth": {"testcases": [{"name": "device_to_device_memcpy_read_ce",
+                   "bandwidth_matrix": {"a": ["N/A", 395], "b": [395, "N/A"]}}]}})",
+                   "'bandwidth_matrix' is not rows of equal length"},
         BadResults{"OtherJson", "{\"nvbandwidth\": 4}", "not what nvbandwidth -j writes"},
         BadResults{"MoreGpus",
                    "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) "

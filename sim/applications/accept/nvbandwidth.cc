@@ -43,7 +43,6 @@ std::optional<std::optional<double>> cell(std::string_view word) {
   const auto [rest, code] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (code != std::errc{} || rest != word.data() + word.size()) return std::nullopt;
   if (!std::isfinite(value) || value < 0) return std::nullopt;
-  if (value == 0) return std::optional<double>{};  // as old versions print a GPU to itself
   return std::optional{value};
 }
 
@@ -121,7 +120,7 @@ class Reader {
     }
     if (words[0] == "Running" && words.size() == 2) {
       end_table();
-      test_ = std::string{words[1].substr(0, words[1].find_last_not_of('.') + 1)};
+      test_ = shortened(words[1].substr(0, words[1].find_last_not_of('.') + 1), 100);
       test_line_ = line_;
       heading_ = false;
       return;
@@ -193,7 +192,17 @@ class Reader {
     if (description.find("(GB/s)") == std::string::npos) return;
     if (found_.matrices.size() >= kMostMatrices) throw_too_many();
     NvbandwidthMatrix matrix{name, 0, {}};
-    for (const Json& row : test.at("bandwidth_matrix")) {
+    const Json& rows = test.at("bandwidth_matrix");
+    const auto is_row = [&](const Json& row) {
+      return row.is_array() && row.size() == rows.front().size();
+    };
+    const bool is_square = name.starts_with("device_to_device");
+    if (!rows.is_array() || rows.empty() || !std::ranges::all_of(rows, is_row) ||
+        (is_square && rows.size() != rows.front().size())) {
+      return error(0, fmt::format("{}: 'bandwidth_matrix' is not rows of equal length", name),
+                   "a run that was stopped is no result");
+    }
+    for (const Json& row : rows) {
       if (row.size() > kMostColumns || matrix.gbps.size() >= kMostColumns) throw_too_many();
       auto& values = matrix.gbps.emplace_back();
       for (const Json& one : row) {

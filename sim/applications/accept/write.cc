@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/table/text_table.h"
+#include "scenarios/base/values/json_lexer.h"
 
 namespace foretrace {
 namespace {
@@ -27,14 +28,24 @@ std::vector<AcceptCheck> slow_checks(const AcceptPart& part) {
   return slow;
 }
 
+/// As a part of a line and of XML: what is no text is '?'.
+std::string shown(std::string name) {
+  const bool is_text = is_utf8(name);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_text)) c = '?';
+  }
+  return name;
+}
+
 std::string verdict(const AcceptPart& part) {
   return !part.is_accepted() ? "SLOW" : part.is_too_fast() ? "ok, too fast" : "ok";
 }
 
 std::string slow_text(const AcceptPart& part) {
   const auto slow = slow_checks(part);
-  std::string text = fmt::format("\n{}\n{}: {} of {} below the floor\n", part.file, part.name,
-                                 slow.size(), part.checks.size());
+  std::string text = fmt::format("\n{}\n{}: {} of {} below the floor\n", shown(part.file),
+                                 part.name, slow.size(), part.checks.size());
   for (std::size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i) {
     text +=
         fmt::format("  {}: {}, expected {}, at {} {}\n", slow[i].name,
@@ -60,7 +71,7 @@ std::string accept_text(const Acceptance& acceptance) {
     rejected += part.is_accepted() ? 0 : 1;
     table.row({verdict(part), part.name, fmt::format("{}", part.checks.size()),
                fmt::format("{}", part.slow()), fmt::format("{:.2f}", part.median_score()),
-               part.file});
+               shown(part.file)});
   }
   std::string text = table.markdown();
   for (const AcceptPart& part : acceptance.parts) {
@@ -74,8 +85,8 @@ std::string accept_text(const Acceptance& acceptance) {
   const auto worst = acceptance.worst_places();
   if (!worst.empty() && rejected > 0) text += "\nworst places:\n";
   for (std::size_t i = 0; rejected > 0 && i < std::min(worst.size(), kMostNamed); ++i) {
-    text += fmt::format("  {}: slow in {} of {}, at worst {:.2f} of the floor\n", worst[i].name,
-                        worst[i].slow, worst[i].all, worst[i].worst);
+    text += fmt::format("  {}: slow in {} of {}, at worst {:.2f} of the floor\n",
+                        shown(worst[i].name), worst[i].slow, worst[i].all, worst[i].worst);
   }
   text +=
       "\nof the floor: the median value over the slow end of the model's band; what is 1 or more "
@@ -143,8 +154,8 @@ std::string accept_junit(const Acceptance& acceptance) {
     const std::size_t failed = part.is_accepted() ? 0 : part.slow();
     for (const AcceptCheck& check : part.checks) {
       data one;
-      one.set("name", check.name);
-      one.set("part", part.name);
+      one.set("name", shown(check.name));
+      one.set("part", shown(part.name));
       const std::string said =
           fmt::format("{}, expected {}, floor {}", figure(check, check.measured),
                       figure(check, check.expected), figure(check, check.floor));
@@ -153,7 +164,7 @@ std::string accept_junit(const Acceptance& acceptance) {
       cases.push_back(one);
     }
     data suite;
-    suite.set("name", part.file + ": " + part.name);
+    suite.set("name", shown(part.file + ": " + part.name));
     suite.set("tests", fmt::format("{}", part.checks.size()));
     suite.set("failures", fmt::format("{}", failed));
     suite.set("cases", cases);
@@ -162,7 +173,7 @@ std::string accept_junit(const Acceptance& acceptance) {
     failures += failed;
   }
   data page;
-  page.set("machine", acceptance.machine);
+  page.set("machine", shown(acceptance.machine));
   page.set("tests", fmt::format("{}", tests));
   page.set("failures", fmt::format("{}", failures));
   page.set("suites", suites);

@@ -51,7 +51,11 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& inputs, Acceptance& 
     std::size_t others = 0;
     const std::size_t before = files.size();
     for (const auto& entry : fs::recursive_directory_iterator(named)) {
-      if (!entry.is_regular_file()) continue;
+      if (entry.is_directory(none)) continue;
+      if (!entry.is_regular_file(none) && is_results(entry.path())) {
+        throw UsageError{
+            fmt::format("{}: no plain file, where results are looked for", entry.path().string())};
+      }
       if (is_results(entry.path())) {
         files.push_back(entry.path());
       } else {
