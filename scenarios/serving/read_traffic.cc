@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kMostTokens = 10'000'000;
 constexpr std::int64_t kMostRequests = 1'000'000;
 constexpr std::int64_t kMostMade = std::int64_t{1} << 26;  // tokens, each with its time: 512 MiB
+constexpr std::int64_t kMostDrawn = 2'000'000;             // of gaps
 constexpr std::int64_t kMostNs = 1'000'000'000'000'000;    // 11 days
 
 /// "12.5" times 10^places in whole numbers; empty where it is none, or has more places.
@@ -104,6 +105,8 @@ std::vector<Arrival> read_trace(Reader& reader, const YamlNode& node) {
   bool has_header = false;
   int number = 0;
   std::int64_t made = 0;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
@@ -199,6 +202,15 @@ Traffic read_traffic(Reader& reader, const YamlNode& node) {
       traffic.shape_halves = read_shape(reader, *shape);
   }
   read_lengths(reader, map, traffic);
+  if (traffic.arrivals == Arrivals::Gamma &&
+      traffic.shape_halves / 2 > std::max<std::int64_t>(1, kMostDrawn / traffic.requests)) {
+    reader.problems.error(
+        node,
+        fmt::format("{} requests of shape {}: more than {} numbers would be drawn",
+                    traffic.requests, traffic.shape_halves / 2, kMostDrawn),
+        "a shape of 10 is nearly even already");
+    traffic.requests = 1;
+  }
   map.finish();
   if (traffic.output.mean > kMostMade / traffic.requests) {
     const YamlNode* const requests = map.optional("requests");

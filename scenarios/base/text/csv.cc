@@ -12,6 +12,8 @@
 namespace foretrace {
 namespace {
 
+constexpr std::string_view kMarkOfSpreadsheets = "\xef\xbb\xbf";  // as spreadsheets write it
+
 std::vector<std::string> csv_cells(std::string_view line, const std::string& where) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -82,6 +84,9 @@ std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file,
   std::vector<CsvLine> lines;
   std::string line;
   for (std::size_t number = first_line; std::getline(in, line); ++number) {
+    if (number == first_line && line.starts_with(kMarkOfSpreadsheets))
+      line.erase(0, kMarkOfSpreadsheets.size());
+    if (line.empty() || line == "\r") continue;       // at the end, of some programs
     if (!columns && line.starts_with('#')) continue;  // what a table says of itself
     const std::string where = fmt::format("{}:{}", file, number);
     std::vector<std::string> cells = csv_cells(line, where);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <queue>
 #include <set>
@@ -63,7 +64,14 @@ class Run {
     if (fleet.prompts) add(*fleet.prompts, true);
     first_ = engines_.size();
     add(fleet.engines, false);
-    for (const Engine& engine : engines_) check_room(engine, arrivals);
+    check_room(engines_.front(), arrivals);  // each kind's engines are alike
+    check_room(engines_[first_], arrivals);
+    is_by_load_ = fleet.engines.serving.router == Router::LeastLoaded;
+    for (std::size_t index = 0; is_by_load_ && index < engines_.size(); ++index) {
+      for (std::size_t group = 0; group < engines_[index].groups.size(); ++group) {
+        loads_of(index).emplace(0, place_of(index, group));
+      }
+    }
   }
 
   std::vector<Served> served() {
@@ -122,6 +130,29 @@ class Run {
     return next;
   }
 
+  /// Of the engines of this one's kind, the first, and the one behind the last.
+  std::pair<std::size_t, std::size_t> kind_of(std::size_t index) const {
+    return index < first_ ? std::pair{std::size_t{0}, first_} : std::pair{first_, engines_.size()};
+  }
+  std::size_t place_of(std::size_t index, std::size_t group) const {
+    const auto [begin, end] = kind_of(index);
+    return index - begin + group * (end - begin);
+  }
+  /// Requests of each group of that kind, and its place; those with few of them first.
+  std::set<std::pair<std::size_t, std::size_t>>& loads_of(std::size_t index) {
+    return loads_[index < first_ ? 0 : 1];
+  }
+  template <class Change>
+  void change_load(std::size_t index, std::size_t group, const Change& change) {
+    const Scheduler& changed = engines_[index].groups[group];
+    const std::size_t before = load_of(changed);
+    change();
+    if (!is_by_load_ || load_of(changed) == before) return;
+    const std::size_t place = place_of(index, group);
+    loads_of(index).erase({before, place});
+    loads_of(index).emplace(load_of(changed), place);
+  }
+
   /// To one of the engines `begin` to `end`, and one of its groups.
   void give(std::size_t request, std::size_t begin, std::size_t end) {
     const std::size_t groups = engines_[begin].groups.size();
@@ -130,13 +161,15 @@ class Run {
     const auto group_at = [&](std::size_t at) -> Scheduler& {
       return engines_[begin + at % (end - begin)].groups[at / (end - begin)];
     };
-    if (fleet_.engines.serving.router == Router::LeastLoaded) {
-      for (std::size_t i = 0; i < places; ++i) {
-        if (load_of(group_at(i)) < load_of(group_at(place))) place = i;
-      }
+    if (is_by_load_) {  // the one whose turn it is, or the first of those that have fewest
+      const auto least = loads_of(begin).begin();
+      if (least->first < load_of(group_at(place))) place = least->second;
     }
-    group_at(place).add(static_cast<std::uint32_t>(request));
-    touched_.insert(begin + place % (end - begin));
+    const std::size_t index = begin + place % (end - begin);
+    Scheduler& group = group_at(place);
+    change_load(index, place / (end - begin),
+                [&] { group.add(static_cast<std::uint32_t>(request)); });
+    touched_.insert(index);
   }
 
   void note_changes(const Scheduler& group, const std::vector<Share>& shares, std::int64_t now_ns) {
@@ -185,7 +218,9 @@ class Run {
     engine.runs = false;
     touched_.insert(index);
     for (std::size_t i = 0; i < engine.groups.size(); ++i) {
-      for (const std::uint32_t id : engine.groups[i].finish(engine.shares[i], now_ns)) {
+      std::vector<std::uint32_t> left;
+      change_load(index, i, [&] { left = engine.groups[i].finish(engine.shares[i], now_ns); });
+      for (const std::uint32_t id : left) {
         const Request& request = requests_[id];
         if (request.generated < request.output) {
           handed_.emplace(now_ns + nanoseconds(fleet_.transfer_seconds(request.computed)), id);
@@ -220,6 +255,8 @@ class Run {
   Source source_;
   std::vector<Request> requests_;
   std::vector<Engine> engines_;
+  bool is_by_load_ = false;
+  std::array<std::set<std::pair<std::size_t, std::size_t>>, 2> loads_;
   std::set<Moment> ends_;
   std::set<std::size_t> touched_;
   std::priority_queue<Moment, std::vector<Moment>, std::greater<>> handed_;

@@ -120,6 +120,18 @@ TEST(ServingRead, RefusesWhatTakesAllMemoryWithTheValuesPlace) {
   EXPECT_THAT(refusal("", closed("1000000", "500", "128")), HasSubstr("^\n  hint: at most 524288"));
 }
 
+TEST(ServingRead, RefusesGapsOfMoreNumbersThanCanBeDrawn) {
+  const auto gaps = [](const char* shape, const char* requests) {
+    return fmt::format(
+        "{{arrivals: gamma, rate: 9/s, shape: {}, prompt: {{mean: 5}}, output: {{mean: 7}}, "
+        "requests: {}}}",
+        shape, requests);
+  };
+  EXPECT_EQ(read("", gaps("10", "20000")).traffic.requests, 20'000);
+  EXPECT_THAT(refusal("", gaps("1000", "500000")),
+              HasSubstr("500000 requests of shape 1000: more than 2000000 numbers"));
+}
+
 TEST(ServingRead, RefusesNumbersThatAreNone) {
   for (const char* wrong : {"0", "-1", "1e30", "99999999999999999999", "1.5", "many", "1000001"}) {
     EXPECT_THAT(refusal("", closed(wrong, "5", "7")), HasSubstr("a.yaml:4:")) << wrong;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "scenarios/base/text/errors.h"
 #include "sim/applications/serving/limits.h"
 #include "sim/applications/serving/timeline.h"
@@ -321,6 +323,23 @@ TEST(ServingReplicas, AreChosenByLoadWhereTheRouterDoes) {
   EXPECT_EQ(of_first(), 2u);
   serving.router = Router::LeastLoaded;
   EXPECT_EQ(of_first(), 1u);
+}
+
+TEST(ServingReplicas, AreSoonChosenAmongThousands) {
+  Serving serving = small_engine();
+  serving.replicas = 4096;
+  serving.router = Router::LeastLoaded;
+  std::vector<Arrival> arrivals;
+  for (std::int64_t i = 0; i < 30'000; ++i) arrivals.push_back({i * 1000, 4, 1});
+  const auto begin = std::clock();
+  const std::vector<Served> engines = serve({.engines = {serving, 100, millisecond}}, arrivals);
+  EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC) << "each request asked all of them: 10^8";
+  std::size_t requests = 0;
+  for (const Served& engine : engines) {
+    requests += engine.requests.size();
+    EXPECT_LE(engine.requests.size(), 1000u);
+  }
+  EXPECT_EQ(requests, arrivals.size());
 }
 
 TEST(ServingGroups, BeginAndEndIterationsTogether) {
