@@ -14,6 +14,7 @@
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/packed_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_whole.h"
 #include "scenarios/captured/record_limits.h"
 
 namespace foretrace::captured {
@@ -106,14 +107,14 @@ class RecordReader {
   void header(const Json& json) {
     if (!json.contains("foretrace_calls"))
       refuse("no record of 'foretrace capture': its first line has 'foretrace_calls'");
-    const int version = json.at("foretrace_calls").get<int>();
+    const int version = json_whole<int>(json.at("foretrace_calls"));
     if (version != kVersion) {
       refuse(
           fmt::format("a record of version {}: this program reads version {}", version, kVersion));
     }
-    record_.rank = json.value("rank", std::int64_t{0});
-    record_.world = json.value("world_size", std::int64_t{1});
-    record_.local_world = json.value("local_world_size", record_.world);
+    record_.rank = json_whole_or(json, "rank", std::int64_t{0});
+    record_.world = json_whole_or(json, "world_size", std::int64_t{1});
+    record_.local_world = json_whole_or(json, "local_world_size", record_.world);
     if (record_.world < 1 || record_.rank < 0 || record_.rank >= record_.world) {
       refuse("rank and world_size do not fit");
     }
@@ -151,8 +152,8 @@ class RecordReader {
     } else if (kind == "sig") {
       place(json, record_.signatures) = signature(json);
     } else if (kind == "stream") {
-      record_.streams[json.at("i").get<std::uint32_t>()] = {
-          json.value("priority", std::int64_t{0})};
+      record_.streams[json_whole<std::uint32_t>(json.at("i"))] = {
+          json_whole_or(json, "priority", std::int64_t{0})};
     } else if (kind == "comm") {
       communicator(json);
     } else {
@@ -174,8 +175,8 @@ class RecordReader {
 
   void communicator(const Json& json) {
     Communicator comm;
-    comm.size = json.at("size").get<std::int64_t>();
-    comm.rank = json.value("rank", std::int64_t{0});
+    comm.size = json_whole<std::int64_t>(json.at("size"));
+    comm.rank = json_whole_or(json, "rank", std::int64_t{0});
     comm.name = json.value("n", "");
     if (json.contains("ranks") && json.at("ranks").is_array()) {
       comm.ranks = json.at("ranks").get<std::vector<std::int64_t>>();
@@ -185,7 +186,7 @@ class RecordReader {
     const bool fits =
         comm.size >= 1 && comm.size <= record_.world && comm.rank >= 0 && comm.rank < comm.size;
     if (!fits) refuse("a communicator's size and rank do not fit the world's");
-    record_.comms[json.at("i").get<std::uint32_t>()] = std::move(comm);
+    record_.comms[json_whole<std::uint32_t>(json.at("i"))] = std::move(comm);
   }
 
   Tensor tensor(const Json& json) {
@@ -232,10 +233,10 @@ class RecordReader {
 
   void operation(const Json& json) {
     Operation made;
-    made.signature = json.at("q").get<std::uint32_t>();
+    made.signature = json_whole<std::uint32_t>(json.at("q"));
     if (made.signature >= record_.signatures.size()) refuse("no such signature");
     if (json.contains("p") && !json.at("p").is_null())
-      made.parent = json.at("p").get<std::uint32_t>();
+      made.parent = json_whole<std::uint32_t>(json.at("p"));
     if (made.parent && *made.parent >= record_.operations.size()) refuse("no such operation");
     made.phase = json.value("ph", "");
     place(json, record_.operations) = std::move(made);
@@ -251,17 +252,19 @@ class RecordReader {
     Call made;
     made.kind = kind;
     made.line = line_;
-    made.at = json.value("t", record_.calls.empty() ? 0 : record_.calls.back().at);
+    made.at =
+        json_whole_or(json, "t", record_.calls.empty() ? std::int64_t{0} : record_.calls.back().at);
     if (made.at > kLongest) refuse("a time of more than 10,000 s");
-    if (json.contains("op") && kind != "lib") made.operation = json.at("op").get<std::uint32_t>();
+    if (json.contains("op") && kind != "lib")
+      made.operation = json_whole<std::uint32_t>(json.at("op"));
     if (kind == "lib" && json.contains("op") && json.at("op").is_number())
-      made.operation = json.at("op").get<std::uint32_t>();
+      made.operation = json_whole<std::uint32_t>(json.at("op"));
     if (made.operation && *made.operation >= record_.operations.size()) refuse("no such operation");
-    made.stream = json.value("s", 0U);
-    made.event = json.value("e", 0U);
+    made.stream = json_whole_or(json, "s", 0U);
+    made.event = json_whole_or(json, "e", 0U);
     if (json.contains("g") && json.at("g").is_number()) {
       made.in_graph = true;
-      made.graph = json.at("g").get<std::uint32_t>();
+      made.graph = json_whole<std::uint32_t>(json.at("g"));
     }
     if (const std::string why = why_backwards(made, latest_); !why.empty()) refuse(why);
     details(kind, json, made);
@@ -274,7 +277,7 @@ class RecordReader {
     if (!sizes.is_array() || sizes.size() > kDimensions) refuse("a launch has three sizes");
     std::uint64_t all = 1;
     for (const Json& one : sizes) {
-      const auto size = one.get<std::int64_t>();
+      const auto size = json_whole<std::int64_t>(one);
       if (size < 0 || static_cast<std::uint64_t>(size) > kMostOfOne)
         refuse("a launch's size is out of range");
       all *= std::max<std::uint64_t>(1, static_cast<std::uint64_t>(size));
@@ -289,17 +292,17 @@ class RecordReader {
         made.function = json.at(key).get<std::string>();
     }
     if (kind == "launch") {
-      made.name = json.at("n").get<std::uint32_t>();
+      made.name = json_whole<std::uint32_t>(json.at("n"));
       if (made.name >= record_.names.size()) refuse("no such kernel name");
       made.grid = product(json.at("g3"));
       const std::uint64_t threads = product(json.at("b3"));
       if (threads > kMostThreads) refuse("a block of more than 1024 threads");
       made.block = static_cast<std::uint32_t>(threads);
     } else if (kind == "gemm") {
-      made.m = json.at("m").get<std::int64_t>();
-      made.n = json.at("n").get<std::int64_t>();
-      made.k = json.at("kk").get<std::int64_t>();
-      made.batch = json.value("batch", std::int64_t{1});
+      made.m = json_whole<std::int64_t>(json.at("m"));
+      made.n = json_whole<std::int64_t>(json.at("n"));
+      made.k = json_whole<std::int64_t>(json.at("kk"));
+      made.batch = json_whole_or(json, "batch", std::int64_t{1});
       made.transposes_a = is_set(json, "ta");
       made.transposes_b = is_set(json, "tb");
       made.adds = json.contains("beta") && json.at("beta").is_number() &&
@@ -311,7 +314,7 @@ class RecordReader {
     } else if (kind == "lib") {
       made.operation_text = json.value("ops", Json::array()).dump();
     } else if (kind == "begin" || kind == "end") {
-      made.instance = json.value("instance", std::int64_t{0});
+      made.instance = json_whole_or(json, "instance", std::int64_t{0});
       if (record_.region.empty()) {
         if (!is_region_name(made.function)) {
           refuse("a region's name is of letters, digits, '_', '-', '.', '/' and blanks");
@@ -328,24 +331,24 @@ class RecordReader {
     if (!json.contains(key)) return false;
     const Json& value = json.at(key);
     if (value.is_boolean()) return value.get<bool>();
-    if (value.is_number()) return value.get<int>() != 0;
+    if (value.is_number()) return value.get<double>() != 0;
     return value.is_string() && value.get<std::string>() != "n" && value.get<std::string>() != "N";
   }
 
   void transfer(const Json& json, Call& made) const {
     if (json.contains("n") && json.at("n").is_number())
-      made.count = json.at("n").get<std::uint64_t>();
+      made.count = json_whole<std::uint64_t>(json.at("n"));
     const bool moves = made.kind == "coll" || made.kind == "copy" || made.kind == "memset";
     if (moves && made.count > kMostMoved) refuse("more than 2^40 elements or bytes of a call");
     made.pinned = is_set(json, "pin");
     made.asynchronous = !json.contains("async") ? false : is_set(json, "async");
     made.type = json.value("d", "");
     made.reduction = json.value("op3", "sum");
-    made.comm = json.value("c", 0U);
+    made.comm = json_whole_or(json, "c", 0U);
     if (json.contains("root") && json.at("root").is_number())
-      made.root = json.at("root").get<std::int64_t>();
+      made.root = json_whole<std::int64_t>(json.at("root"));
     if (json.contains("peer") && json.at("peer").is_number())
-      made.peer = json.at("peer").get<std::int64_t>();
+      made.peer = json_whole<std::int64_t>(json.at("peer"));
     if (json.contains("end")) made.ends = is_set(json, "end");
     if (made.kind == "coll") {
       if (const std::string why = why_no_collective(made, record_); !why.empty()) refuse(why);
@@ -357,7 +360,7 @@ class RecordReader {
     if (json.contains("memory")) {
       const Json& memory = json.at("memory");
       const auto peak = [&](const char* key) {
-        return memory.contains(key) ? memory.at(key).at(1).get<std::int64_t>() : 0;
+        return memory.contains(key) ? json_whole<std::int64_t>(memory.at(key).at(1)) : 0;
       };
       record_.memory = Memory{peak("allocated"), peak("reserved"), 0};
       if (std::min(record_.memory->allocated_peak, record_.memory->reserved_peak) < 0) {
@@ -369,14 +372,18 @@ class RecordReader {
         record_.memory->reserved_peak = std::max(record_.memory->reserved_peak, before[1]);
       }
     }
-    const auto cpu = json.value("steps_cpu_ns", std::vector<std::int64_t>{});
+    std::vector<std::int64_t> cpu;
+    for (const Json& one : json.value("steps_cpu_ns", Json::array())) {
+      cpu.push_back(json_whole<std::int64_t>(one));
+    }
     if (!cpu.empty() && made.at > 0) {
       // Whatever else ran on the capturing machine only adds.
       const auto least = static_cast<double>(*std::ranges::min_element(cpu));
       record_.own_share = std::clamp(least / static_cast<double>(made.at), 0.0, 1.0);
     }
-    for (const auto& [name, count] : json.value("counts", std::map<std::string, std::uint64_t>{})) {
-      if (name.starts_with("cuda")) record_.queries += count;
+    const Json counts = json.value("counts", Json::object());
+    for (const auto& [name, count] : counts.items()) {
+      if (name.starts_with("cuda")) record_.queries += json_whole<std::uint64_t>(count);
     }
   }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scenarios/base/values/json_whole.h"
+
 namespace foretrace {
 namespace {
 
@@ -44,20 +46,21 @@ nlohmann::ordered_json to_json(const ServingFacts& facts) {
 ServingFacts serving_facts(const nlohmann::json& json) {
   ServingFacts facts;
   json.at("engine").get_to(facts.engine);
-  json.at("engines").get_to(facts.engines);
-  json.at("gpus").get_to(facts.gpus);
-  json.at("requests").get_to(facts.requests);
-  json.at("output_tokens").get_to(facts.output_tokens);
-  json.at("iterations").get_to(facts.iterations);
-  json.at("preemptions").get_to(facts.preemptions);
+  facts.engines = json_whole<std::int64_t>(json.at("engines"));
+  facts.gpus = json_whole<std::int64_t>(json.at("gpus"));
+  facts.requests = json_whole<std::int64_t>(json.at("requests"));
+  facts.output_tokens = json_whole<std::int64_t>(json.at("output_tokens"));
+  facts.iterations = json_whole<std::int64_t>(json.at("iterations"));
+  facts.preemptions = json_whole<std::int64_t>(json.at("preemptions"));
   json.at("waiting_share").get_to(facts.waiting_share);
   if (json.at("occupancy_columns") != nlohmann::json(kColumns)) {
     throw nlohmann::json::other_error::create(
         501, "'occupancy_columns' are not process, at_ns, running, waiting", &json);
   }
   for (const auto& row : json.at("occupancy")) {
-    facts.occupancy.push_back({row.at(0).get<std::uint32_t>(), row.at(1).get<std::int64_t>(),
-                               row.at(2).get<std::int64_t>(), row.at(3).get<std::int64_t>()});
+    facts.occupancy.push_back(
+        {json_whole<std::uint32_t>(row.at(0)), json_whole<std::int64_t>(row.at(1)),
+         json_whole<std::int64_t>(row.at(2)), json_whole<std::int64_t>(row.at(3))});
   }
   if (json.contains("limits")) {
     for (const auto& row : json.at("limits")) {
@@ -67,9 +70,9 @@ ServingFacts serving_facts(const nlohmann::json& json) {
   if (!json.contains("what_if")) return facts;
   for (const auto& row : json.at("what_if")) {
     facts.what_if.push_back(
-        {row.at("change").get<std::string>(), row.at("ttft_p50_ns").get<std::int64_t>(),
-         row.at("ttft_p90_ns").get<std::int64_t>(), row.at("tpot_p50_ns").get<std::int64_t>(),
-         row.at("tokens_per_s").get<double>()});
+        {row.at("change").get<std::string>(), json_whole<std::int64_t>(row.at("ttft_p50_ns")),
+         json_whole<std::int64_t>(row.at("ttft_p90_ns")),
+         json_whole<std::int64_t>(row.at("tpot_p50_ns")), row.at("tokens_per_s").get<double>()});
   }
   return facts;
 }

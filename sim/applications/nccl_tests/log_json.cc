@@ -11,6 +11,7 @@
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/words.h"
 #include "scenarios/base/values/json_depth.h"
+#include "scenarios/base/values/json_whole.h"
 #include "sim/applications/nccl_tests/log.h"
 #include "sim/applications/nccl_tests/log_facts.h"
 
@@ -71,7 +72,8 @@ class JsonReader {
   void read_run(const Json& document) {
     read_arguments(document.at("args"));
     if (document.contains("nccl_version")) {
-      facts_.take_release(release_of_code(document.at("nccl_version").get<std::uint32_t>()), 1);
+      facts_.take_release(release_of_code(json_whole<std::uint32_t>(document.at("nccl_version"))),
+                          1);
     }
     read_config(document.at("config"));
     for (const Json& variable : document.value("env", Json::array())) {
@@ -106,12 +108,12 @@ class JsonReader {
   }
 
   void read_config(const Json& config) {
-    plan_.threads = config.at("nthreads").get<std::uint32_t>();
-    plan_.gpus = config.at("ngpus").get<std::uint32_t>();
-    plan_.warmup = config.value("warmup_iters", plan_.warmup);
-    plan_.iterations = config.at("iterations").get<std::uint32_t>();
-    plan_.graph_launches = config.value("graph", 0u);
-    if (config.value("aggregated_iterations", 1) > 1) {
+    plan_.threads = json_whole<std::uint32_t>(config.at("nthreads"));
+    plan_.gpus = json_whole<std::uint32_t>(config.at("ngpus"));
+    plan_.warmup = json_whole_or(config, "warmup_iters", plan_.warmup);
+    plan_.iterations = json_whole<std::uint32_t>(config.at("iterations"));
+    plan_.graph_launches = json_whole_or(config, "graph", std::uint32_t{0});
+    if (json_whole_or(config, "aggregated_iterations", 1) > 1) {
       error("operations aggregated with -m cannot be predicted");
     }
     std::set<std::string>& hosts = hosts_;
@@ -119,7 +121,7 @@ class JsonReader {
     const Json devices = config.value("devices", Json::array());
     for (const Json& device : devices) {
       hosts.insert(device.value("hostname", std::string{}));
-      groups.insert(device.value("group", 0));
+      groups.insert(json_whole_or(device, "group", 0));
       if (gpu_.empty()) gpu_ = device.value("device_info", std::string{});
     }
     if (groups.size() > 1) {
@@ -140,7 +142,8 @@ class JsonReader {
     if (result.contains("cpu_time")) {
       throw UsageError{"with -C 1 the times are CPU times, which cannot be predicted"};
     }
-    NcclTestsSample sample{plan_, row.at("size").get<std::uint64_t>(), 0, file_,
+    NcclTestsSample sample{plan_, json_whole<std::uint64_t>(row.at("size")),
+                           0,     file_,
                            gpu_,  {hosts_.begin(), hosts_.end()}};
     sample.plan.op = *op_;
     sample.plan.type = parse_nccl_tests_type(row.at("type").get<std::string>()).name;
