@@ -93,6 +93,17 @@ TEST(Transfer, SaysWhatATableLacks) {
   EXPECT_THAT(lacks.err, HasSubstr("precision"));
 }
 
+TEST(Transfer, RefusesSizesThatAreNone) {
+  for (const char* const sizes :
+       {"0,1,1", "1.5,8,8", "-8,8,8", "8,8,3000000000", "8,1e14,8", "8,nan,8"}) {
+    const Scratch scratch;
+    scratch.write("t.csv", kTableHead + "H100-80GB-SXM,gemm,bf16," + sizes + ",20\n");
+    const Ran ran = scratch.run("foretrace accuracy --transfer t.csv");
+    EXPECT_EQ(ran.exit_code, 2) << sizes;
+    EXPECT_THAT(ran.err, HasSubstr("t.csv:3: ")) << sizes;
+  }
+}
+
 TEST(MachineCommand, PrintsPartsSourcesAndWhatWasJudged) {
   const Scratch scratch;
   const Ran ran = scratch.run("foretrace machine 8xL40S/pcie4+tcp-100g");

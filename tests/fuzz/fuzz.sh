@@ -12,7 +12,7 @@ readers=("$@")
 [ ${#readers[@]} -gt 0 ] ||
   readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments
     training_steps published_steps figures blind_round sweep sweep_rows config nsight marked_document
-    calls kernel_table host part composition transfer serving)
+    calls kernel_table host part composition transfer transfer_judge serving)
 
 sanitize=address,undefined
 target=fuzz_readers
@@ -38,6 +38,7 @@ for reader in "${readers[@]}"; do
     scenario) seeds+=(scenarios tests/scenarios/data) ;;
     machine) seeds+=(models/machines) ;;
     config) seeds+=(scenarios/architectures) ;;
+    transfer_judge) unset FORETRACE_MACHINES; longest=8192 ;;  # a GPU is learned from by 50 rows
     part | composition | transfer) unset FORETRACE_MACHINES ;;  # the parts are there
     nsight) longest=12288 ;;  # the smallest database with its tables has 8 KiB
   esac

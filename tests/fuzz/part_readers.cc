@@ -116,4 +116,14 @@ void read_as_transfer(std::string_view bytes) {
   }
 }
 
+/// What is made of such a table, with one turn of each search instead of sixty.
+void read_as_transfer_judge(std::string_view bytes) {
+  try {
+    const auto table = transfer::read_table(directory().file("kernels-by-gpu.csv", bytes));
+    const transfer::Report report = transfer::judge(table, 1);
+    must(!transfer::markdown(report).empty() && !transfer::json(report).empty());
+  } catch (const UsageError&) {
+  }
+}
+
 }  // namespace foretrace::fuzz

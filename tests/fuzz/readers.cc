@@ -166,6 +166,7 @@ constexpr std::array kReaders{
     FuzzedReader{"part", read_as_part},
     FuzzedReader{"composition", read_as_composition},
     FuzzedReader{"transfer", read_as_transfer},
+    FuzzedReader{"transfer_judge", read_as_transfer_judge},
     FuzzedReader{"serving", read_as_serving},
 };
 

@@ -32,6 +32,7 @@ void read_as_nvbandwidth(std::string_view bytes);
 void read_as_part(std::string_view bytes);
 void read_as_composition(std::string_view bytes);
 void read_as_transfer(std::string_view bytes);
+void read_as_transfer_judge(std::string_view bytes);
 void read_as_serving(std::string_view bytes);
 
 // question_readers.cc

@@ -23,7 +23,7 @@ ROOT = HERE.parent.parent
 PLACES = {"foretrace": "sim", "many_rows": "tests/properties", "simulator_property_test": "tests/properties",
           "fuzz_readers": "tests/fuzz"}
 READERS = ("part", "composition", "transfer", "serving", "nvbandwidth", "nccl_tests_log", "nccl_tests_csv")  # and any other that --only names
-FEW = {"transfer": 20_000}  # each of its inputs makes the machines that it names
+FEW = {"transfer": 20_000, "transfer_judge": 2_000}  # each of its inputs makes the machines that it names
 PROPERTIES = 4  # of a program each
 ROWS, PROGRAMS, FILES, RUNS, SECONDS = 1500, 40, 60, 100_000, 15  # of a piece: so many, or seconds; half a minute at most
 
@@ -48,10 +48,10 @@ class Kind:
 
 def kinds_of(options, program):
     def fuzz(reader):
-        environment = {} if reader in ("part", "composition", "transfer") else {"FORETRACE_MACHINES": str(ROOT / "tests/fuzz/machines")}
+        environment = {} if reader in ("part", "composition", "transfer", "transfer_judge") else {"FORETRACE_MACHINES": str(ROOT / "tests/fuzz/machines")}
         return Kind(f"inputs of the reader {reader}", FEW.get(reader, 1_000_000),
                     lambda seed, scratch: [program("fuzz_readers"), reader, "--runs", str(RUNS), "--seconds", str(SECONDS), "--seed", str(seed),
-                                           "--longest", "1024",
+                                           "--longest", "8192" if reader == "transfer_judge" else "1024",
                                            "--last", str(scratch / "last"), str(ROOT / "tests/fuzz/corpus" / reader)],
                     lambda out: number_in(r"(\d+) mutations", out), lambda seed: environment)
 

@@ -114,20 +114,23 @@ AttentionRatios ratios_of(const std::vector<double>& values) {
   return ratios;
 }
 
-AttentionRatios found(const std::vector<const AttentionRows*>& learned, Which which) {
+AttentionRatios found(const std::vector<const AttentionRows*>& learned, Which which, int turns) {
   const Machine machine = where_searches_begin();
   Reading read{machine};
   const AttentionRatios first = cost::read_attention_ratios(read);
   std::vector<double> begin;
   for (const auto one : kSearched) begin.push_back(first.*one);
-  return ratios_of(search(begin, [&](std::vector<double>& values) {
-    double sum = 0;
-    for (const AttentionRows* const rows : learned) {
-      std::vector<double> errors = errors_of(*rows, ratios_of(values), which);
-      sum += loss_of(errors);
-    }
-    return sum / static_cast<double>(learned.size());
-  }));
+  return ratios_of(search(
+      begin,
+      [&](std::vector<double>& values) {
+        double sum = 0;
+        for (const AttentionRows* const rows : learned) {
+          std::vector<double> errors = errors_of(*rows, ratios_of(values), which);
+          sum += loss_of(errors);
+        }
+        return sum / static_cast<double>(learned.size());
+      },
+      turns));
 }
 
 /// Those of bfloat16 with enough rows: of all GPUs but one, or of one alone.
@@ -172,20 +175,20 @@ std::vector<AttentionRows> read_rows(const std::vector<CsvLine>& lines, Attentio
 }  // namespace
 }  // namespace attention
 
-AttentionReport judge_attention(const std::vector<CsvLine>& lines) {
+AttentionReport judge_attention(const std::vector<CsvLine>& lines, int turns) {
   using namespace attention;
   AttentionReport report;
   const std::vector<AttentionRows> all = read_rows(lines, report);
   const auto everything = learned_from(all, "", false);
   if (everything.empty()) return report;
-  report.ratios = found(everything, Which::All);
+  report.ratios = found(everything, Which::All, turns);
   std::map<std::string, AttentionRatios> left_out, own;
   for (const AttentionRows& rows : all) {
     if (left_out.contains(rows.gpu)) continue;
     const auto others = learned_from(all, rows.gpu, false), its = learned_from(all, rows.gpu, true);
     const bool is_learned = !its.empty() && !others.empty();
-    left_out[rows.gpu] = is_learned ? found(others, Which::All) : report.ratios;
-    if (is_learned) own[rows.gpu] = found(its, Which::Even);
+    left_out[rows.gpu] = is_learned ? found(others, Which::All, turns) : report.ratios;
+    if (is_learned) own[rows.gpu] = found(its, Which::Even, turns);
   }
   std::vector<Errors> errors;
   for (const AttentionRows& rows : all) {

@@ -71,6 +71,7 @@ struct Learned {
 };
 
 double loss(const TileRatios& ratios, const std::vector<Learned>& gpus) {
+  if (gpus.empty()) return 0;  // nothing is found of nothing
   double sum = 0;
   for (const Learned& gpu : gpus) {
     const products::Speeds speeds = with_ratios(gpu.rows->facts, ratios);
@@ -93,7 +94,7 @@ TileRatios first_ratios() {
   return products::read_tile_ratios(read);
 }
 
-TileRatios found(const std::vector<Learned>& gpus) {
+TileRatios found(const std::vector<Learned>& gpus, int turns) {
   TileRatios ratios = first_ratios();
   std::vector<double> begin;
   for (const Searched one : kSearched) begin.push_back(one(ratios));
@@ -102,14 +103,17 @@ TileRatios found(const std::vector<Learned>& gpus) {
     bound(ratios);
     return ratios;
   };
-  const auto best = search(begin, [&](std::vector<double>& values) {
-    const TileRatios next = with(values);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      TileRatios bounded = next;
-      values[i] = kSearched.at(i)(bounded);
-    }
-    return loss(next, gpus);
-  });
+  const auto best = search(
+      begin,
+      [&](std::vector<double>& values) {
+        const TileRatios next = with(values);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          TileRatios bounded = next;
+          values[i] = kSearched.at(i)(bounded);
+        }
+        return loss(next, gpus);
+      },
+      turns);
   return with(best);
 }
 
@@ -125,12 +129,12 @@ std::vector<Learned> learned_from(const Table& table, const std::string& but) {
 
 }  // namespace
 
-Report judge(const Table& table) {
+Report judge(const Table& table, int turns) {
   Report report;
   report.unknown = table.unknown;
   for (const Rows& rows : table.all) report.warm += rows.warm;
   const std::vector<Learned> learned = learned_from(table, "");
-  report.ratios = found(learned);
+  report.ratios = found(learned, turns);
   std::vector<Errors> all;
   std::string last;
   TileRatios ratios;
@@ -138,7 +142,7 @@ Report judge(const Table& table) {
     const bool was_learned_from =
         std::ranges::any_of(learned, [&](const Learned& gpu) { return gpu.rows->gpu == rows.gpu; });
     if (rows.gpu != last) {
-      ratios = was_learned_from ? found(learned_from(table, rows.gpu)) : report.ratios;
+      ratios = was_learned_from ? found(learned_from(table, rows.gpu), turns) : report.ratios;
     }
     last = rows.gpu;
     Errors errors{rows.gpu, rows.precision, {}};
@@ -152,7 +156,7 @@ Report judge(const Table& table) {
   }
   report.band_bf16 = band_of(all, "bf16");
   report.band_fp8 = band_of(all, "fp8");
-  report.attention = judge_attention(table.lines);
+  report.attention = judge_attention(table.lines, turns);
   return report;
 }
 

@@ -8,7 +8,6 @@ namespace {
 
 constexpr double kInBand = 0.82;  // of rows that a band shall hold
 constexpr double kWorth = 1e-4;   // of the loss: less is no gain
-constexpr int kMostTurns = 60;    // of a search
 
 using Loss = std::function<double(std::vector<double>&)>;
 
@@ -56,12 +55,12 @@ Machine where_searches_begin() {
   return machine;
 }
 
-std::vector<double> search(std::vector<double> begin, const Loss& loss) {
+std::vector<double> search(std::vector<double> begin, const Loss& loss, int most_turns) {
   constexpr double kFirst = 0.4, kLast = 0.02;
   std::vector<double> best = std::move(begin);
   double least = loss(best);
   int turns = 0;
-  for (double step = kFirst; step >= kLast && turns < kMostTurns; ++turns) {
+  for (double step = kFirst; step >= kLast && turns < most_turns; ++turns) {
     const std::vector<double> before = best;
     if (!improve(best, least, step, loss)) {
       step /= 2;

@@ -25,7 +25,8 @@ double loss_of(std::vector<double>& errors);
 /// the way that all of them have gone; by smaller steps where nothing helps. `loss` may bound what
 /// it is given.
 std::vector<double> search(std::vector<double> begin,
-                           const std::function<double(std::vector<double>&)>& loss);
+                           const std::function<double(std::vector<double>&)>& loss,
+                           int most_turns = 60);
 
 /// An H200 with the ratios of models/machines/kinds/search_begins.yaml.
 Machine where_searches_begin();

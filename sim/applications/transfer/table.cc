@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -41,6 +42,16 @@ std::optional<products::GpuFacts> facts_of(const std::string& part, const std::s
   return products::read_gpu_facts(read, products::Arithmetic::Float8);
 }
 
+/// Of a product: what is no size is no row of such a table.
+std::int64_t whole(const CsvLine& line, const char* column) {
+  constexpr double kMost = 1 << 30;
+  const double size = line.number(column);
+  if (size >= 1 && size <= kMost && size == std::floor(size))
+    return static_cast<std::int64_t>(size);
+  throw UsageError{fmt::format("{}: {} of a product is a whole number from 1 to {:.0f}, not '{}'",
+                               line.where(), column, kMost, line.text(column))};
+}
+
 using Quantized = std::map<std::tuple<std::string, double, double>, double>;
 
 }  // namespace
@@ -78,9 +89,7 @@ Table read_table(const std::filesystem::path& file) {
       table.all.push_back({gpu, *part, precision, *facts, {}});
       rows = table.all.end() - 1;
     }
-    const auto size = [&line](const char* of) {
-      return static_cast<std::int64_t>(line.number(of));
-    };
+    const auto size = [&line](const char* of) { return whole(line, of); };
     Row row{.shape = {.m = size("m"), .n = size("n"), .k = size("k")},
             .us = line.number("time_us")};
     row.shape.is_bf16 = true;
@@ -90,9 +99,6 @@ Table read_table(const std::filesystem::path& file) {
       const auto found = quantized.find({gpu, line.number("m"), line.number("k")});
       if (found == quantized.end()) continue;
       row.us -= found->second;
-    }
-    if (!(row.shape.m > 0 && row.shape.n > 0 && row.shape.k > 0)) {
-      throw UsageError{fmt::format("{}: a product has m, n and k", line.where())};
     }
     // Copies of the weights in turn exceed the cache; what else there is was there before.
     const double weights =

@@ -64,8 +64,9 @@ struct Report {
   double band_bf16 = 0, band_fp8 = 0;  ///< of a carried-over product, over all
   AttentionReport attention;
 };
-Report judge(const Table& table);
-AttentionReport judge_attention(const std::vector<CsvLine>& lines);
+/// `turns`: of each search at most.
+Report judge(const Table& table, int turns = 60);
+AttentionReport judge_attention(const std::vector<CsvLine>& lines, int turns = 60);
 
 /// Of a file of models/machines/gpus, in bfloat16. Throws UsageError.
 products::GpuFacts facts_of_gpu(const std::string& part);
