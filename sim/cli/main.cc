@@ -9,6 +9,7 @@
 #include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/version.h"
+#include "sim/engine/load_flows.h"
 
 namespace {
 
@@ -38,6 +39,7 @@ void keep_memory() {
 
 int main(int argc, char** argv) {
   using namespace foretrace;
+  sim::make_room_on_the_stack();
   keep_memory();
   return run_command_line(argc, argv,
                           "foretrace predicts what a multi-GPU program does in time, and compares "

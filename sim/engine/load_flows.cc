@@ -37,17 +37,6 @@ std::vector<std::string> places() {
                   kFlowsFile, why)};
 }
 
-/// SimGrid's solver calls itself from link to link: a ring over 65,536 GPUs took twice the usual
-/// 8 MiB. The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB
-/// free below it.
-void make_room_on_the_stack() {
-  constexpr rlim_t kRoom = rlim_t{112} << 20;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kRoom) return;
-  limit.rlim_cur = std::min(kRoom, limit.rlim_max);
-  (void)::setrlimit(RLIMIT_STACK, &limit);
-}
-
 const FlowsLibrary& load() {
   make_room_on_the_stack();
   std::string why;
@@ -70,6 +59,16 @@ const FlowsLibrary& load() {
 }
 
 }  // namespace
+
+void make_room_on_the_stack() noexcept {
+  // The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB free
+  // below it.
+  constexpr rlim_t kRoom = rlim_t{112} << 20;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kRoom) return;
+  limit.rlim_cur = std::min(kRoom, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_STACK, &limit);
+}
 
 const FlowsLibrary& load_flows() {
   static const FlowsLibrary& library = load();

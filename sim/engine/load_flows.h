@@ -15,4 +15,8 @@ const FlowsLibrary& load_flows();
 /// They say it when it cannot be loaded.
 void load_flows_ahead() noexcept;
 
+/// SimGrid's solver calls itself from link to link: a ring over 65,536 GPUs took twice the usual
+/// 8 MiB. And there are users with limits of 64 KiB, which readers and pages exceed.
+void make_room_on_the_stack() noexcept;
+
 }  // namespace foretrace::sim
