@@ -29,6 +29,12 @@ int main(int count, char** arguments) {
   for (int up = 0; up < 2 && !folder.empty(); ++up)
     folder.resize(folder.rfind('/'));  // PREFIX/bin/foretrace
   folder += "/lib/foretrace";
+  // The loader takes these for the end of a name, or for a variable: another folder's libraries.
+  if (folder.find_first_of(":;$") != std::string::npos) {
+    std::fprintf(stderr, "error: foretrace does not start from a folder with ':', ';' or '$': %s\n",
+                 folder.c_str());
+    return 4;
+  }
   const std::string loader = folder + "/" FORETRACE_LOADER;
   const std::string program = folder + "/foretrace";
   // What is preloaded was made for the system's libc, and this is another one.

@@ -34,6 +34,8 @@ staged() {
   (cd / && env -i "$scratch/linked" $ask) | grep -q "$expected" || fail "started by a link, without environment"
   (cd / && env -i LD_PRELOAD=/nonexistent.so LD_LIBRARY_PATH=/nonexistent "$stage/bin/foretrace" $ask 2>&1) >"$scratch/said"
   grep -q "$expected" "$scratch/said" || fail "with LD_PRELOAD"
+  mkdir "$scratch/a:b" && cp -r "$stage/bin" "$scratch/a:b" # the loader would look in two folders, b/lib one of them
+  ("$scratch/a:b/bin/foretrace" $ask 2>&1 || true) | grep -q "does not start from a folder with ':'" || fail "from a folder with ':'"
   "$stage/bin/foretrace" simulate nothing.yaml >/dev/null 2>&1 && fail "a missing file is no error"
   # A root with our files and nothing else: no libc, no shell, no /proc.
   if unshare -r true 2>/dev/null; then

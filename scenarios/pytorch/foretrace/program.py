@@ -40,7 +40,10 @@ def _ask(kind, arguments, foretrace):
     text, said = _run([*arguments, "--format", "json"], foretrace)
     if not text.strip():
         raise ForetraceError(said["notes"].strip() or f"foretrace {arguments[0]} printed nothing", 1)
-    return kind(json.loads(text), **said)
+    try:
+        return kind(json.loads(text), **said)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ForetraceError(f"{foretrace or find_program()} {arguments[0]} printed what is no answer: is it another version?", 1) from None
 
 
 def _scenario(path):

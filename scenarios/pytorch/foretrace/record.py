@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import pathlib
 import re
 import statistics
 
@@ -265,8 +266,8 @@ def unsure(reads):
 
 
 def write(path, lines):
-    """The file, packed; the same bytes for the same lines."""
+    """The file, packed; the same bytes for the same lines. A scenario of the record that was there goes: a new one is written behind all records."""
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=6, mtime=0, filename="") as file:
         file.write("".join(line + "\n" for line in lines).encode())
-    write_whole(path, packed.getvalue())
+    write_whole(path, packed.getvalue(), spoils=[pathlib.Path(path).with_name("step.yaml")])

@@ -5,8 +5,9 @@ import pathlib
 import tempfile
 
 
-def write_whole(path, content):
-    """`content` is text or bytes. The file that was there stays until the new one is on the disk."""
+def write_whole(path, content, spoils=()):
+    """`content` is text or bytes. The file that was there stays until the new one is on the disk. `spoils`: files that are of the old one, and go
+    with it."""
     path = pathlib.Path(path)
     content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     if path.exists() and not path.is_file():
@@ -21,6 +22,8 @@ def write_whole(path, content):
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(file.name, 0o666 & ~mask)
+            for other in spoils:
+                pathlib.Path(other).unlink(missing_ok=True)
             os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)

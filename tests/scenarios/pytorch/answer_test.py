@@ -91,6 +91,15 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(foretrace.ForetraceError, "no-such-machine"):
             foretrace.simulate(SCENARIO, "no-such-machine", foretrace=PROGRAM)
 
+    def test_what_is_no_answer_is_an_error_of_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder) / "foretrace"
+            for said in ("[]", "null", "7", "{", '{"regions": null}', '{"regions": [1]}', "[" * 100000):
+                other.write_text(f"#!/bin/sh\ncat <<'E'\n{said}\nE\n")
+                other.chmod(0o755)
+                with self.assertRaisesRegex(foretrace.ForetraceError, "printed what is no answer"):
+                    foretrace.simulate(SCENARIO, "x", foretrace=str(other))
+
     def test_html_escapes_names(self):
         answer = foretrace.answer.Answer({}, [{"<b>": "a & b"}], notes="<i>")
         self.assertIn("&lt;b&gt;", answer._repr_html_())

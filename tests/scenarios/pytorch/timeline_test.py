@@ -10,7 +10,7 @@ import unittest.mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
-from foretrace import kernels, timeline  # noqa: E402
+from foretrace import kernels, record, timeline  # noqa: E402
 from foretrace.command import parse  # noqa: E402
 from foretrace.measurement import Measurement  # noqa: E402
 from foretrace.whole import write_whole  # noqa: E402
@@ -31,6 +31,18 @@ class Whole(unittest.TestCase):
                 self.assertEqual([file.name for file in pathlib.Path(folder).iterdir()], ["step.yaml"])
             write_whole(path, b"new")
             self.assertEqual(path.read_text(), "new")
+
+    def test_no_scenario_of_the_old_record_stands_beside_a_new_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            step, calls = pathlib.Path(folder) / "step.yaml", pathlib.Path(folder) / "rank0.calls.jsonl.gz"
+            step.write_text("old")
+            calls.write_text("old")
+            full = OSError(28, "No space left on device")
+            with unittest.mock.patch("os.fsync", side_effect=full), self.assertRaises(OSError):
+                record.write(calls, ["{}"])
+            self.assertEqual((step.read_text(), calls.read_text()), ("old", "old"))
+            record.write(calls, ["{}"])  # killed here, before the new scenario is written
+            self.assertFalse(step.exists())
 
     def test_a_link_stays_one_and_so_does_a_device(self):
         with tempfile.TemporaryDirectory() as folder:
