@@ -30,9 +30,8 @@ class Replicas : public Layout {
   void allocate(const Decoder& decoder) override {
     const std::int64_t experts = step_.is_frozen() ? 0 : decoder.held_experts();
     shares_[0] = {"data_parallel", step_.replicas(), decoder.trained_parameters() - experts};
-    if (step_.is_frozen()) {  // Transformer Engine's float8 parameters have no others beside them
-      const bool is_narrow = step_.holds_narrow() && step_.narrow != Narrow::Nv4;
-      memory_.allocate(Part::Parameters, decoder.held_parameters() * (is_narrow ? kF8 : kBf16));
+    if (step_.is_frozen()) {
+      memory_.allocate(Part::Parameters, decoder.frozen_bytes());
     }
     shares_[1] = {"expert_data", step_.expert_data(), experts};
     for (const Share& share : shares_) {

@@ -61,7 +61,8 @@ class Decoder {
   void update();
 
   std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
-  std::int64_t held_experts() const;                      ///< of those
+  std::int64_t frozen_bytes() const;  ///< of them, where adapters alone are trained
+  std::int64_t held_experts() const;  ///< of those
   /// Of those the ones that are trained: adapters', where there are any.
   std::int64_t trained_parameters() const;
   std::int64_t held_tensors() const { return tensors_; }
@@ -133,6 +134,8 @@ class Decoder {
   void add_row_bias(bool is_biased);
   /// LoRA beside a linear layer (adapters.cc).
   bool has_adapter(const std::string& name) const;
+  bool reads_input_again(const std::string& name) const;
+  bool saves_adapters_input(const std::string& name) const;
   void adapt(const std::string& name, const LinearSizes& sizes);
   std::int64_t adapter_parameters(const Layer& layer) const;
   /// Of products that Recompute::Products keeps; what it multiplies is there already when it runs

@@ -16,9 +16,11 @@ void Decoder::norm(bool joins_residual) {
   // Compiled, the sum with the branch before is in the norm's kernel, each way.
   const bool sums = step_.compiled && joins_residual;
   out_.kernel("norm", rms ? RmsNorm : LayerNorm, (sums ? 4 : 2) * elements * stream_);
-  // In bfloat16 the linear layers save its result; autocast makes copies for them instead.
+  // In bfloat16 the linear layers save its result, for their weights' gradients (frozen ones have
+  // none, and adapters save what they read); autocast makes copies for them instead.
   const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(elements) : elements * stream_;
-  const Memory::Id result = step_.autocasts() ? Memory::kNothing : save(kept);
+  const bool is_kept = !step_.autocasts() && !step_.is_frozen();
+  const Memory::Id result = is_kept ? save(kept) : Memory::kNothing;
   on_backward([this, rms, elements, result, joins_residual, sums] {
     out_.host(FrameworkWork::Backward, 2);
     out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward,
@@ -216,11 +218,13 @@ void Decoder::add_residual() {
 void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   const std::int64_t bytes = rows * ffn * kBf16;
   const bool gated = model_.gated;
+  const bool is_read = reads_input_again("down");
   if (fuses()) {  // one kernel each way, bias and gate in it
     const std::int64_t inputs = gated ? 2 : 1;
     pointwise("activation", (inputs + 1) * bytes, FrameworkWork::Forward);
-    const std::int64_t kept = step_.holds_narrow() ? narrow_bytes(rows * ffn) : bytes;
-    const Memory::Id saved = save(inputs * bytes + kept);
+    const bool is_narrow = step_.holds_narrow() && !step_.is_frozen();
+    const std::int64_t kept = is_narrow ? narrow_bytes(rows * ffn) : bytes;
+    const Memory::Id saved = save(inputs * bytes + (is_read ? kept : 0));
     on_backward([this, inputs, bytes, saved] {
       const Memory::Id gradients = memory_.allocate(Part::Temporary, inputs * bytes);
       pointwise("activation_backward", (2 * inputs + 1) * bytes, FrameworkWork::Backward);
@@ -237,7 +241,7 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   }
   if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
   // Gate, its activation, up and their product; else up and its activation.
-  const Memory::Id saved = save((gated ? 4 : 2) * bytes);
+  const Memory::Id saved = save((gated ? 4 : 2) * bytes - (is_read ? 0 : bytes));
   on_backward([this, bytes, gated, saved] {
     const Memory::Id gradients = memory_.allocate(Part::Temporary, (gated ? 2 : 1) * bytes);
     if (gated) {

@@ -17,11 +17,25 @@ bool Decoder::has_adapter(const std::string& name) const {
   return adapters.mlp && (name == "up" || name == "gate" || name == "down");
 }
 
+/// Whether a linear layer's input is saved: for its weights' gradient, or its adapter's.
+bool Decoder::reads_input_again(const std::string& name) const {
+  return !step_.is_frozen() || has_adapter(name);
+}
+
+/// Of layers that share an input the first one's adapter saves it. Attention saves what "output"
+/// reads, the activation what "down" reads.
+bool Decoder::saves_adapters_input(const std::string& name) const {
+  const bool joined = model_.joined_qkv || step_.is_megatron_core();
+  if (name == "up") return !model_.gated || step_.is_megatron_core();
+  return name == "gate" || name == (joined ? "qkv" : "query");
+}
+
 void Decoder::adapt(const std::string& name, const LinearSizes& sizes) {
   if (!has_adapter(name)) return;
   const std::int64_t rank = step_.adapters.rank;
   const std::int64_t input = sizes.input() * kBf16, output = sizes.gradient() * kBf16;
-  const Memory::Id saved = save(input + sizes.tokens * rank * kBf16);
+  const std::int64_t read = saves_adapters_input(name) ? input : 0;
+  const Memory::Id saved = save(read + sizes.tokens * rank * kBf16);
   out_.host(FrameworkWork::Linear, 2);
   out_.forward_product("adapter_down", sizes.inputs, rank, sizes.tokens);
   out_.forward_product("adapter_up", rank, sizes.outputs, sizes.tokens);

@@ -72,7 +72,7 @@ void Decoder::narrow_forward(const std::string& name, const LinearSizes& sizes) 
   } else if (!is_cast) {
     cast(name + "_input", sizes.input(), 2, FrameworkWork::Backward);
   }
-  if (keeps && name == "output") {  // which attention keeps in 16 bits, too
+  if (keeps && name == "output" && !step_.is_frozen()) {  // which attention keeps in 16 bits, too
     const Memory::Id saved = save(narrow_bytes(sizes.input()));
     on_backward([this, saved] { memory_.free(saved); });
   }
@@ -115,6 +115,18 @@ void Decoder::narrow_weights(const std::string& name, const LinearSizes& sizes) 
   out_.product(name + "_weights", sizes.inputs, sizes.outputs, sizes.tokens, Writer::Turned::A);
   out_.computes_in(half());
   memory_.free(copies);
+}
+
+/// Parameters without gradients. Transformer Engine makes those of linear layers in few bits alone
+/// (quantized_model_init, which is for them); scales of blocks need a copy by columns, too
+/// (MXFP8Tensor, NVFP4Tensor). One scale needs none where weights are turned anew each time
+/// (Megatron-Core's disable_parameter_transpose_cache, as MLPerf's steps have).
+std::int64_t Decoder::frozen_bytes() const {
+  if (!step_.holds_narrow()) return held_ * kBf16;
+  std::int64_t layers = 0;
+  for (std::int64_t group = 0; group + 1 < groups(); ++group) layers += group_parameters(group);
+  const bool has_blocks = step_.narrow == Narrow::Mx8 || step_.narrow == Narrow::Nv4;
+  return (has_blocks ? 2 : 1) * narrow_bytes(layers) + (held_ - layers) * kBf16;
 }
 
 /// Those of all linear layers, once a step.

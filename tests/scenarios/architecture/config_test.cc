@@ -164,6 +164,12 @@ TEST(ConfigWarning, NamesWhatIsNotExpanded) {
                                Not(HasSubstr("another")), Not(HasSubstr("third"))));
 }
 
+TEST(ConfigWarning, IsNotOfWhatChangesNoWork) {
+  const ReadConfig read = config(of_type("gpt_neox", R"("use_parallel_residual": true)"));
+  EXPECT_TRUE(read.is_sound);
+  EXPECT_THAT(read.said, Not(HasSubstr("use_parallel_residual")));
+}
+
 TEST(ConfigWarning, IsOfATypesDefaultToo) {
   EXPECT_THAT(config(of_type("gemma2")).said, HasSubstr("'attn_logit_softcapping: 50.0' is not"));
   EXPECT_THAT(config(of_type("gemma2", R"("attn_logit_softcapping": null)")).said, IsEmpty());

@@ -130,6 +130,16 @@ inline const std::vector<Counted> kCounted{
     {"stablelm", R"("use_parallel_residual": true)", 2795279360},
     {"starcoder2", R"()", 3030371328},
     {"starcoder2", R"("use_bias": false)", 3029710848},
+    // Checkpoints' sizes: DeepSeek V2 Lite, Kimi K2, GLM-4.5, Pythia 1.4B, gpt-oss 20B, Phi 4, Qwen2.5 7B,
+    // Llama 3.2 1B; by transformers 5.17.
+    {"deepseek_v2", R"("hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16, "num_key_value_heads": 16, "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "q_lora_rank": null, "first_k_dense_replace": 1, "vocab_size": 102400)", 15706484224},
+    {"deepseek_v3", R"("vocab_size": 163840, "num_attention_heads": 64, "num_key_value_heads": 64, "n_routed_experts": 384, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1)", 1026408209408},
+    {"glm4_moe", R"("vocab_size": 151552, "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536, "num_hidden_layers": 92, "num_attention_heads": 96, "num_key_value_heads": 8, "n_routed_experts": 160, "first_k_dense_replace": 3, "use_qk_norm": true, "attention_bias": true, "head_dim": 128)", 352797814784},
+    {"gpt_neox", R"("hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24, "num_attention_heads": 16, "vocab_size": 50304)", 1414647808},
+    {"gpt_oss", R"("num_hidden_layers": 24, "num_local_experts": 32)", 20914757184},
+    {"phi3", R"("vocab_size": 100352, "hidden_size": 5120, "intermediate_size": 17920, "num_hidden_layers": 40, "num_attention_heads": 40, "num_key_value_heads": 10)", 14659507200},
+    {"qwen2", R"("vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4)", 7615616512},
+    {"llama", R"("vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": true)", 1235814400},
 };
 // clang-format on
 

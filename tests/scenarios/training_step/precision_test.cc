@@ -138,6 +138,44 @@ TEST(Adapters, HaveSmallProductsAndTrainNothingElse) {
   EXPECT_LT(optimizer(step), optimizer(step_with("compute: bfloat16")) / 10);
 }
 
+// A frozen layer needs no input for its weights: of a block two norms' results and the product of
+// gate and up are not kept, but for what an adapter reads.
+TEST(Adapters, KeepWhatTheyReadOfFrozenLayers) {
+  const auto kept = [](const std::string& rest) {
+    TrainingStep step = step_with("compute: bfloat16", rest);
+    step.sequence = 4096;
+    Program head;
+    head.name = "a";
+    return expand(step, Ranks::All, head).memory[static_cast<std::size_t>(Part::Activations)];
+  };
+  const TrainingStep step = step_with("compute: bfloat16");
+  const std::int64_t of_a_block = 4096 * 2 * step.model.layers;
+  const std::int64_t short_ones = of_a_block * 8;
+  EXPECT_EQ(kept("") - kept(", adapters: {rank: 8}"),
+            of_a_block * (step.model.hidden + step.model.ffn) - 3 * short_ones)
+      << "queries', keys' and values' adapters read one input";
+  EXPECT_EQ(kept("") - kept(", adapters: {rank: 8, queries: false, output: true}"),
+            of_a_block * (2 * step.model.hidden + step.model.ffn) - short_ones)
+      << "attention has that one";
+}
+
+TEST(FrozenParameters, AreHeldInEightBitsByTransformerEngineAndTwiceWhereBlocksHaveScales) {
+  const auto held = [](const std::string& precision) {
+    Program head;
+    head.name = "a";
+    return expand(step_with(precision, ", framework: megatron-core, adapters: {rank: 8}"),
+                  Ranks::All, head)
+        .memory[static_cast<std::size_t>(Part::Parameters)];
+  };
+  const std::int64_t wide = held("compute: bfloat16");
+  const std::int64_t narrow = held("compute: float8, scales: delayed");
+  EXPECT_LT(narrow, wide);
+  EXPECT_GT(2 * narrow, wide) << "the embedding and the head are not";
+  EXPECT_NEAR(static_cast<double>(held("compute: mxfp8") - narrow),
+              static_cast<double>(wide - narrow) * (1 + 2. / 32), 0.01 * static_cast<double>(wide));
+  EXPECT_LT(held("compute: nvfp4"), wide);
+}
+
 TEST(CompiledStep, FusesWhatIsPointwise) {
   const TrainingStep fused = step_with("compute: bfloat16", ", compiled: true");
   const TrainingStep eager = step_with("compute: bfloat16");
