@@ -124,8 +124,9 @@ constexpr bool is_rack(std::string_view gpu) {
 
 /// What stands between nodes. Where a source says only how much a node has, it is shared by eight.
 std::string_view network_of(const CsvLine& line) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kNetworks{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNetworks{
       {{"1600 Gb/s", "roce-200g"},
+       {"400 Gb/s RDMA per GPU", "roce-400g"},
        {"800 Gb/s IB per node", "roce-100g"},
        {"8x 800 Gb/s", "ib-xdr"},
        {"800 Gb/s per GPU", "ib-xdr"},
@@ -186,7 +187,9 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   step.loss_parallel = step.tensor > 1;
   step.sequence_parallel = step.tensor > 1 && has_words(line, "sequence_parallel", "yes");
   if (has_words(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
-  if (has_words(line, "recompute", "per op")) step.recompute = training::Recompute::Products;
+  const bool is_per_op =
+      has_words(line, "recompute", "per op") || has_words(line, "recompute", "per-op");
+  if (is_per_op) step.recompute = training::Recompute::Products;
   if (line.number("kv_heads") > 0) step.model.kv_heads = whole_number(line, "kv_heads");
   step.passes = std::max<std::int64_t>(
       1, whole_number(line, "global_batch") / (step.micro_batch * step.data));

@@ -164,6 +164,19 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   EXPECT_EQ(steps[4].refused, "FSDP beside a pipeline");
 }
 
+TEST(PublishedSteps, OfTorchtitanRecomputeByOperators) {
+  std::string row =
+      other("torchtitan", "H100-96GB-HBM2e-500W,16,8,400 Gb/s RDMA per GPU (Grand Teton),bf16",
+            "1,1,1,16,fsdp2,no,");
+  const std::string full = "full per block";
+  row.replace(row.find(full), full.size(), "selective op (per-op SAC)");
+  const auto steps = steps_of(row);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].step.recompute, training::Recompute::Products);
+  EXPECT_EQ(steps[0].machine, "8xH100-SXM-96+roce-400g:2");
+}
+
 TEST(PublishedSteps, SayThatTheMakersNetworkIsAssumed) {
   std::string unsaid = megatron("Llama3-8B", "8,2,1,,16");
   const std::string network = "8x 400 Gb/s IB per node";
