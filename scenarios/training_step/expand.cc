@@ -226,15 +226,18 @@ std::int64_t steps_of(const TrainingStep& step) {
   return static_cast<std::int64_t>(std::clamp(std::ceil(kSettled / seconds), 2.0, 8.0));
 }
 
-PartBytes peak_memory(const TrainingStep& step, Stages stages) {
+PartBytes peak_memory(const TrainingStep& step, std::int64_t stage) {
+  Writer out = Writer::silent(step.tensor);
+  Memory memory;
+  write_calls(step, {.stage = stage}, out, memory);
+  return memory.peak();
+}
+
+PartBytes peak_memory(const TrainingStep& step) {
   PartBytes most{};
-  const std::int64_t last = step.pipeline - 1;
-  for (std::int64_t stage = 0; stage <= last; ++stage) {  // all of a stage allocate alike
-    if (stages == Stages::Ends && stage > 0 && stage < last) continue;
-    Writer out = Writer::silent(step.tensor);
-    Memory memory;
-    write_calls(step, {.stage = stage}, out, memory);
-    if (sum(memory.peak()) > sum(most)) most = memory.peak();
+  for (std::int64_t stage = 0; stage < step.pipeline; ++stage) {  // all of a stage allocate alike
+    const PartBytes peak = peak_memory(step, stage);
+    if (sum(peak) > sum(most)) most = peak;
   }
   return most;
 }

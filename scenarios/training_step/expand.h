@@ -39,12 +39,10 @@ constexpr std::uint32_t most_operations(Ranks ranks) {
 Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All, const Program& head = {},
                  const SourceSpot& at = {});
 
-/// Of a pipeline's stages all, or the two that as a rule need most: the first holds most
-/// activations, the last the head.
-enum class Stages : std::uint8_t { All, Ends };
-
 /// Expansion::memory alone, without a program: in milliseconds.
-PartBytes peak_memory(const TrainingStep& step, Stages stages = Stages::All);
+PartBytes peak_memory(const TrainingStep& step);
+/// The same of one stage of the pipeline.
+PartBytes peak_memory(const TrainingStep& step, std::int64_t stage);
 
 /// Steps that the program has.
 std::int64_t steps_of(const TrainingStep& step);

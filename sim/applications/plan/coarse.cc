@@ -19,19 +19,26 @@ namespace foretrace::plan {
 namespace {
 
 constexpr std::size_t kSamples = 6;  // simulated: 40 ms of a core each
-constexpr std::size_t kMostRows = 60;
+constexpr std::size_t kMostRows = 24;
 
-/// A peak grows by a layer's part for each layer, as times do (fold.h): a tenth of the work.
+/// A stage's peak grows by a layer's part for each layer, as times do (fold.h): a tenth of the
+/// work. The first stage holds most activations, the last the head: one of them needs most.
 training::PartBytes memory_of(const training::TrainingStep& step) {
   const Folded few = folded(step, Clock::AsItIs);
-  training::PartBytes memory = training::peak_memory(few.steps.back(), training::Stages::Ends);
-  if (few.steps.size() == 1) return memory;
-  const training::PartBytes less = training::peak_memory(few.steps.front(), training::Stages::Ends);
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    const auto distance = static_cast<double>(memory[i] - less[i]);
-    memory[i] += std::max(-memory[i], static_cast<std::int64_t>(few.further * distance));
+  training::PartBytes most{};
+  for (const std::int64_t stage : {std::int64_t{0}, step.pipeline - 1}) {
+    training::PartBytes memory = training::peak_memory(few.steps.back(), stage);
+    if (few.steps.size() > 1) {
+      const training::PartBytes less = training::peak_memory(few.steps.front(), stage);
+      for (std::size_t i = 0; i < memory.size(); ++i) {
+        const auto distance = static_cast<double>(memory[i] - less[i]);
+        memory[i] += std::max(-memory[i], static_cast<std::int64_t>(few.further * distance));
+      }
+    }
+    if (training::sum(memory) > training::sum(most)) most = memory;
+    if (step.pipeline == 1) break;
   }
-  return memory;
+  return most;
 }
 
 constexpr std::size_t kFigures = 4;  // bytes, fits, is tight, bound
@@ -80,6 +87,31 @@ std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answ
   }
   answer.fitting = rows.size();
   return rows;
+}
+
+/// What is shown has the memory of all its layers: experts' peaks do not grow evenly with them.
+void settle_memory(const Question& question, std::vector<CoarseRow>& rows) {
+  constexpr std::size_t kOfAChild = 6;
+  std::vector<Job> jobs;
+  for (std::size_t begin = 0; begin < rows.size(); begin += kOfAChild) {
+    jobs.emplace_back([&question, &rows, begin] {
+      std::vector<double> figures;
+      for (std::size_t i = begin; i < std::min(begin + kOfAChild, rows.size()); ++i) {
+        const auto verdict = sim::memory_verdict(
+            training::peak_memory(step_of(question, rows[i].layout)), question.machine);
+        figures.insert(figures.end(),
+                       {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0});
+      }
+      return figures;
+    });
+  }
+  auto row = rows.begin();
+  for (const auto& part : run_in_children(jobs)) {
+    for (std::size_t i = 0; i + 2 < part.size(); i += 3, ++row) {
+      row->fit = {part[i], part[i + 1] != 0, part[i + 2] != 0};
+    }
+  }
+  std::erase_if(rows, [](const CoarseRow& one) { return !one.fit.fits; });
 }
 
 /// Whose arithmetic is equal is faster the fewer GPUs must exchange activations.
@@ -135,6 +167,7 @@ CoarseAnswer coarse_plan(const Question& question, std::int64_t gpus) {
   }
   std::ranges::stable_sort(answer.rows, {}, &CoarseRow::bound);
   if (answer.rows.size() > kMostRows) answer.rows.resize(kMostRows);
+  settle_memory(question, answer.rows);
   return answer;
 }
 

@@ -24,9 +24,9 @@ struct CoarseAnswer {
   std::vector<CoarseRow> rows;  ///< those whose micro-batches were simulated, the least bound first
 };
 
-/// Some micro-batches of the kinds of layer whose arithmetic alone takes least. Memory is the
-/// expansion's own account of few layers, and so much more for each of the others. Throws
-/// UsageError when no layout divides evenly.
+/// Some micro-batches of the kinds of layer whose arithmetic alone takes least. Whether the others
+/// fit is taken from the memory of few of their layers. Throws UsageError when no layout divides
+/// evenly.
 CoarseAnswer coarse_plan(const Question& question, std::int64_t gpus);
 
 /// The rows in words, or for a program.
