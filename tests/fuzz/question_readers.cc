@@ -1,4 +1,5 @@
 // What `sweep` and `plan` are asked: axes and what-ifs, and a model's config.json.
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -7,6 +8,9 @@
 #include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/training_step/read.h"
+#include "sim/applications/local_page/guard.h"
+#include "sim/applications/local_page/problem.h"
+#include "sim/applications/local_page/question.h"
 #include "sim/applications/plan/bound.h"
 #include "sim/applications/plan/layout.h"
 #include "sim/applications/sweep/points.h"
@@ -79,6 +83,36 @@ void read_as_config(std::string_view bytes) {
     }
   } catch (const UsageError&) {
   }
+}
+
+/// Three lines of a header, then the body: no path leaves the page, and what a command gets is one
+/// of `plan`'s options or a name.
+void read_as_page(std::string_view bytes) {
+  using namespace local_page;
+  std::string_view lines[3];
+  std::string_view rest = bytes;
+  for (std::string_view& line : lines) {
+    line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  const Guard guard{"0123456789abcdef0123456789abcdef", 8321};
+  const auto path = admitted(
+      guard,
+      {.method = "POST", .target = lines[0], .host = lines[1], .origin = lines[2], .site = {}});
+  if (path && path->find_first_of("%?#\\") != std::string::npos) std::abort();
+  if (path && path->find("..") != std::string::npos) std::abort();
+  if (const auto question = read_plan_question(rest)) {
+    for (std::size_t i = 0; i < question->arguments.size(); ++i) {
+      const std::string& word = question->arguments[i];
+      if (word.starts_with("--") != (i >= 2)) std::abort();
+      if (word.find_first_of(std::string_view{"\n\r\0", 3}) != std::string::npos) std::abort();
+      if (i < 2 && word.find('/') != std::string::npos) std::abort();
+    }
+  } else {
+    static_cast<void>(json_of(question.error()));
+  }
+  static_cast<void>(read_row_question(rest));
+  static_cast<void>(json_of(problem_of(bytes, rest)));
 }
 
 }  // namespace foretrace::fuzz

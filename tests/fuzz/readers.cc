@@ -157,6 +157,7 @@ constexpr std::array kReaders{
     FuzzedReader{"sweep", read_as_sweep},
     FuzzedReader{"sweep_rows", read_as_sweep_rows},
     FuzzedReader{"config", read_as_config},
+    FuzzedReader{"page", read_as_page},
     FuzzedReader{"nsight", read_as_nsight},
     FuzzedReader{"marked_document", read_as_marked_document},
     FuzzedReader{"nvbandwidth", read_as_nvbandwidth},

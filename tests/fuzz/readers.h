@@ -38,6 +38,7 @@ void read_as_serving(std::string_view bytes);
 // question_readers.cc
 void read_as_sweep(std::string_view bytes);
 void read_as_config(std::string_view bytes);
+void read_as_page(std::string_view bytes);
 
 std::span<const FuzzedReader> readers();
 

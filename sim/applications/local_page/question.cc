@@ -132,6 +132,8 @@ Body object_of(std::string_view body) {
     Problem problem{.field = {}, .message = "the body is no JSON", .hint = {}};
     set_place(problem, body, error.byte == 0 ? 0 : error.byte - 1);
     throw Wrong{problem};
+  } catch (const Body::exception&) {  // 1e999
+    wrong("", "the body has a number that is too large");
   }
 }
 

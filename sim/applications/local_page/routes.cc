@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostKept = 8;
-constexpr int kMostChildren = 4;
+constexpr int kMostChildren = 6;
 constexpr std::chrono::seconds kLongestCoarse{30};
 constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 constexpr std::size_t kMostWarnings = 8'000;  // letters
@@ -111,10 +111,6 @@ std::function<void()> Routes::start(const std::string& page, const Commands& com
   if (const auto found = running_.find(page); found != running_.end()) {
     if (const auto earlier = found->second.lock()) earlier->stop();
   }
-  if (children_ >= kMostChildren) {
-    answered(failed(503, {.message = "other pages are being answered; try again"}));
-    return [] {};
-  }
   const auto child = Child::start(io_, run_, commands,
                                   [this, reply = std::move(reply), answered](const Ended& ended) {
                                     --children_;
@@ -126,6 +122,12 @@ std::function<void()> Routes::start(const std::string& page, const Commands& com
   return [weak = std::weak_ptr{child}] {
     if (const auto one = weak.lock()) one->stop();
   };
+}
+
+bool Routes::is_busy(const Answered& answered) const {
+  if (children_ < kMostChildren) return false;
+  answered(failed(503, {.message = "other pages are being answered; try again"}));
+  return true;
 }
 
 Routes::Kept Routes::new_kept() {
@@ -155,6 +157,7 @@ std::function<void()> Routes::plan(const std::string& body, const Answered& answ
     answered(failed(422, question.error()));
     return [] {};
   }
+  if (is_busy(answered)) return [] {};
   Kept kept = new_kept();
   kept.machine = question->machine;
   kept.with = question->with;
@@ -206,6 +209,7 @@ std::function<void()> Routes::row(const std::string& body, const Answered& answe
   const Kept* const kept = find(question->plan);
   if (kept == nullptr) return now(failed(410, {.message = "that plan is gone: ask it again"}));
   if (question->row > kept->scenarios.size()) return now(failed(422, {.message = "no such row"}));
+  if (is_busy(answered)) return [] {};
   const std::string name = fmt::format("row-{}", question->row);
   write_file(kept->directory / (name + ".yaml"), kept->scenarios[question->row - 1],
              Over::Anything);

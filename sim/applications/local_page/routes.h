@@ -58,6 +58,7 @@ class Routes {
   Reply row_file(const std::string& path) const;
   std::function<void()> start(const std::string& page, const Commands& commands,
                               std::function<Reply(const Ended&)> reply, const Answered& answered);
+  bool is_busy(const Answered& answered) const;
   Kept new_kept();
   void keep(Kept kept);
   const Kept* find(std::size_t number) const;

@@ -30,7 +30,7 @@ using asio::ip::tcp;
 constexpr std::uint32_t kLargestHeader = 16 << 10;
 constexpr std::uint64_t kLargestBody = 8 << 20;
 constexpr std::size_t kMostConnections = 32;
-constexpr std::chrono::seconds kToArrive{20}, kIdle{30}, kToLeave{60}, kToDrain{2};
+constexpr std::chrono::seconds kToArrive{20}, kIdle{30}, kToLeave{60}, kToDrain{2}, kAfterError{1};
 
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -208,7 +208,9 @@ void accept_next(tcp::acceptor& acceptor, Shared& shared) {
     if (!error && shared.connections < kMostConnections) {
       std::make_shared<Connection>(std::move(socket), shared)->read_header();
     }
-    accept_next(acceptor, shared);
+    if (!error) return accept_next(acceptor, shared);
+    const auto pause = std::make_shared<asio::steady_timer>(acceptor.get_executor(), kAfterError);
+    pause->async_wait([&, pause](beast::error_code) { accept_next(acceptor, shared); });
   });
 }
 

@@ -7,7 +7,7 @@ const whatIfs = {nic: 'Network between nodes', nvlink: 'Links between GPUs', gem
 const state = {config: null, coarse: [], rows: [], others: [], plan: 0, chosen: null, sort: null, asked: 0, abort: null};
 
 const text = (place, words) => { by(place).textContent = words || ''; };
-const time = s => s >= 100 ? `${s.toFixed(0)} s` : s >= 1 ? `${s.toFixed(2)} s` : s >= 1e-3 ? `${(s * 1e3).toFixed(1)} ms` : `${(s * 1e6).toFixed(0)} us`;
+const time = s => s === 0 ? '0' : s >= 100 ? `${s.toFixed(0)} s` : s >= 1 ? `${s.toFixed(2)} s` : s >= 1e-3 ? `${(s * 1e3).toFixed(1)} ms` : `${(s * 1e6).toFixed(0)} us`;
 const percent = share => `${(100 * share).toFixed(0)} %`;
 const count = value => Math.round(value).toLocaleString('en');
 const make = (name, properties, ...inside) => {
@@ -31,7 +31,7 @@ function showProblem(problem) {
   if (!problem) return;
   const field = by(`wrong-${problem.field}`) ? problem.field : 'all';
   const where = problem.line ? `line ${problem.line}, column ${problem.column}: ` : '';
-  text(`wrong-${field}`, where + problem.message + (problem.hint ? ` (${problem.hint})` : ''));
+  text(`wrong-${field}`, where + problem.message + (problem.hint ? ` (${problem.hint.length > 300 ? `${problem.hint.slice(0, 300)} …` : problem.hint})` : ''));
   const input = by(field);
   if (input) {
     input.setAttribute('aria-invalid', 'true');
@@ -68,8 +68,9 @@ async function ask() {
     Object.assign(state, {coarse: coarse.answer.rows, rows: [], others: [], plan: 0, chosen: null});
     showProblem(null);
     const [searched] = coarse.answer.searched;
+    const [likely] = state.coarse;
     text('headline', searched.fitting ? `${searched.fitting} of ${count(searched.tried)} layouts fit. ` +
-      `A step takes at least ${time(state.coarse[0].at_least_s)} with the likely ones.`
+      (likely ? `A step takes at least ${time(likely.at_least_s)} with the likely ones.` : '')
       : `No layout fits: the smallest needs ${searched.least_memory_gb.toFixed(1)} GB of a GPU.`);
     text('meaning', '');
     show(coarse.notes);
@@ -135,7 +136,7 @@ function drawChart() {
     words: `Time of a step over ${overGpus ? 'the number of GPUs' : 'the memory of a GPU'}, of ${points.length} layouts; the table has the same figures`});
 }
 
-const columns = [
+const allColumns = [
   ['layout', row => row.layout, row => row.layout, 'layout'],
   ['step', row => row.step_s ?? row.at_least_s, row => row.step_s ? time(row.step_s) : `≥ ${time(row.at_least_s)}`],
   ['band', row => row.low_s ?? 0, row => row.low_s ? `${time(row.low_s)} .. ${time(row.high_s)}` : ''],
@@ -145,13 +146,15 @@ const columns = [
   ['exposed', row => row.exposed ?? 0, row => row.step_s ? percent(row.exposed) : ''],
   ['bubble', row => row.bubble ?? 0, row => row.step_s ? percent(row.bubble) : ''],
   ['limited by', row => row.limited_by ?? '', row => row.limited_by ?? '', 'words'],
+  ['cost of 10^12 tokens', row => row.cost_per_1e12_tokens ?? 0, row => row.cost_per_1e12_tokens ? count(row.cost_per_1e12_tokens) : ''],
 ];
 
 function drawTable() {
   const known = new Set(state.rows.map(row => row.layout));
   const rows = [...state.rows, ...state.coarse.filter(row => !known.has(row.layout))];
+  const columns = state.rows.some(row => row.cost_per_1e12_tokens) ? allColumns : allColumns.slice(0, -1);
   by('table-part').hidden = rows.length === 0;
-  if (state.sort) {
+  if (state.sort && state.sort.column < columns.length) {
     const [, value] = columns[state.sort.column];
     rows.sort((a, b) => (value(a) > value(b) ? 1 : value(a) < value(b) ? -1 : 0) * state.sort.sign);
   }

@@ -36,6 +36,7 @@ const chart = (() => {
       return isLog ? [low / 1.3, high * 1.3] : [Math.max(0, low - (high - low || low) * 0.15), high + (high - low || high) * 0.1];
     };
     const [x0, x1] = range(xs, axis.isLog), [y0, y1] = range(ys, false);
+    const firm = points.filter(one => !one.isCoarse);
     const of = value => axis.isLog ? Math.log(value) : value;
     const px = x => left + (of(x) - of(x0)) / (of(x1) - of(x0)) * (width - left - right);
     const py = y => height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom);
@@ -47,7 +48,7 @@ const chart = (() => {
       svg.append(make('text', {x: px(at), y: height - bottom + 17, 'text-anchor': 'middle'}, axis.x(at)));
     }
     svg.append(make('text', {x: width - right, y: height - 6, 'text-anchor': 'end'}, axis.title));
-    svg.append(make('path', {class: 'front', d: front(points).map((one, i) => `${i ? 'L' : 'M'}${px(one.x)} ${py(one.y)}`).join('')}));
+    svg.append(make('path', {class: 'front', d: front(axis.isLog || !firm.length ? points : firm).map((one, i) => `${i ? 'L' : 'M'}${px(one.x)} ${py(one.y)}`).join('')}));
     for (const one of [...points].sort((a, b) => b.isCoarse - a.isCoarse)) {
       if (one.low) svg.append(make('line', {class: 'band', x1: px(one.x), x2: px(one.x), y1: py(one.low), y2: py(one.high)}));
       const dot = make('circle', {cx: px(one.x), cy: py(one.y), r: 5,

@@ -80,6 +80,10 @@ TEST(LocalPageQuestion, SaysWhereItIsNoJson) {
   EXPECT_EQ(question.error().column, 11);
 }
 
+TEST(LocalPageQuestion, TakesNoNumberThatIsTooLargeToRead) {
+  EXPECT_THAT(problem_with(", \"top\": 1e999}").message, HasSubstr("too large"));
+}
+
 TEST(LocalPageQuestion, SuggestsTheKeyThatWasMeant) {
   const Problem problem = problem_with(R"(, "gpuss": 8})");
   EXPECT_THAT(problem.message, HasSubstr("gpuss"));
