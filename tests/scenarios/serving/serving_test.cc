@@ -8,6 +8,7 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/serving/grid.h"
 #include "scenarios/serving/random_numbers.h"
+#include "scenarios/serving/served_facts_json.h"
 #include "scenarios/serving/traffic.h"
 
 namespace foretrace::serving {
@@ -130,6 +131,23 @@ TEST(ServingRead, RefusesGapsOfMoreNumbersThanCanBeDrawn) {
   EXPECT_EQ(read("", gaps("10", "20000")).traffic.requests, 20'000);
   EXPECT_THAT(refusal("", gaps("1000", "500000")),
               HasSubstr("500000 requests of shape 1000: more than 2000000 numbers"));
+}
+
+TEST(ServingFactsJson, CountsAreWholeNumbersThatFit) {
+  ServingFacts facts;
+  facts.occupancy = {{0, 5, 1, 1}};
+  const nlohmann::json good = to_json(facts);
+  EXPECT_EQ(serving_facts(good).occupancy.size(), 1u);
+  for (const nlohmann::json& wrong : {nlohmann::json(1e30), nlohmann::json(2.7), nlohmann::json(-1),
+                                      nlohmann::json(std::uint64_t{1} << 40)}) {
+    nlohmann::json bad = good;
+    bad["occupancy"][0][0] = wrong;
+    EXPECT_THROW(serving_facts(bad), nlohmann::json::exception) << wrong;
+    if (wrong.is_number_integer()) continue;
+    bad = good;
+    bad["gpus"] = wrong;
+    EXPECT_THROW(serving_facts(bad), nlohmann::json::exception) << wrong;
+  }
 }
 
 TEST(ServingRead, RefusesNumbersThatAreNone) {
