@@ -36,18 +36,20 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
 void add_machine_command(CLI::App& app, int& exit_code);
 void add_nccl_explain_command(CLI::App& app, int& exit_code);
+void add_nccl_tuner_command(CLI::App& app, int& exit_code);
 void add_explain_kernel_command(CLI::App& app, int& exit_code);
 
 /// All of them, in the order of --help.
 inline constexpr std::array kCommands{
-    add_check_command,          add_print_command,   add_simulate_command,
-    add_sweep_command,          add_plan_command,    add_plan_serving_command,
-    add_explain_command,        add_assert_command,  add_order_command,
-    add_compare_command,        add_report_command,  add_export_command,
-    add_table_command,          add_figures_command, add_accuracy_command,
-    add_training_table_command, add_import_command,  add_fit_command,
-    add_fit_products_command,   add_merge_command,   add_nccl_tests_command,
-    add_list_command,           add_machine_command, add_nccl_explain_command,
-    add_explain_kernel_command, add_accept_command,  add_serve_command};
+    add_check_command,          add_print_command,          add_simulate_command,
+    add_sweep_command,          add_plan_command,           add_plan_serving_command,
+    add_explain_command,        add_assert_command,         add_order_command,
+    add_compare_command,        add_report_command,         add_export_command,
+    add_table_command,          add_figures_command,        add_accuracy_command,
+    add_training_table_command, add_import_command,         add_fit_command,
+    add_fit_products_command,   add_merge_command,          add_nccl_tests_command,
+    add_list_command,           add_machine_command,        add_nccl_explain_command,
+    add_nccl_tuner_command,     add_explain_kernel_command, add_accept_command,
+    add_serve_command};
 
 }  // namespace foretrace

@@ -29,13 +29,14 @@ class Options : public testing::Test {
 TEST_F(Options, OfTheMachineHaveOneNameAndOneDefault) {
   for (const char* command :
        {"simulate", "sweep", "plan", "table", "figures", "accuracy", "training-table", "import",
-        "fit-products", "nccl-tests", "nccl-explain", "explain-kernel"}) {
+        "fit-products", "nccl-tests", "nccl-explain", "nccl-tuner", "explain-kernel"}) {
     const std::string help = run(std::string{command} + " --help").out;
     // As CLI11 2.3 or 2.4 writes defaults.
     EXPECT_THAT(help, testing::ContainsRegex("-m,--machine TEXT(=| .)h200-nvswitch-8")) << command;
   }
   for (const char* command : {"check", "explain", "report", "fit"}) {
-    EXPECT_THAT(run(std::string{command} + " --help").out, HasSubstr("-m,--machine TEXT")) << command;
+    EXPECT_THAT(run(std::string{command} + " --help").out, HasSubstr("-m,--machine TEXT"))
+        << command;
   }
 }
 
@@ -93,18 +94,24 @@ TEST_F(Options, NameNoDirectoryThatIsNotThere) {
   const Ran simulated = run(std::string{"simulate "} + kPipeline + " -o run");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
   for (const char* command :
-       {"plan gpt2 --gpus 2 -o nowhere/p.html", "compare run -o nowhere/c.md",
-        "plan gpt2 --gpus 2 --write-scenario 1 nowhere/p.yaml", "order run -o nowhere/c.json",
-        "assert run -o nowhere/a.csv", "report run -o nowhere/r.html",
-        "report run --svg nowhere/r.svg", "export run --to csv -o nowhere/e.csv",
-        "export run --to perfetto -o nowhere/e.pftrace", "accuracy -o nowhere/a.html",
+       {"plan gpt2 --gpus 2 -o nowhere/p.html",
+        "compare run -o nowhere/c.md",
+        "plan gpt2 --gpus 2 --write-scenario 1 nowhere/p.yaml",
+        "order run -o nowhere/c.json",
+        "assert run -o nowhere/a.csv",
+        "report run -o nowhere/r.html",
+        "report run --svg nowhere/r.svg",
+        "export run --to csv -o nowhere/e.csv",
+        "export run --to perfetto -o nowhere/e.pftrace",
+        "accuracy -o nowhere/a.html",
         "fit reports/measured/calibrate_copies -m h200-nvswitch-8 -o nowhere/m.yaml",
         "fit reports/measured/calibrate_copies -m h200-nvswitch-8 --judge --residuals nowhere/r",
         "sweep scenarios/nccl/all_reduce.yaml --set ranks=2 -o nowhere/s.jsonl",
         "sweep scenarios/nccl/all_reduce.yaml --set ranks=2 -o s.jsonl --csv nowhere/s.csv",
         "nccl-tests all_reduce -b 1M --processes 2 --output nowhere/t.md",
         "nccl-tests all_reduce -b 1M --processes 2 --scenario nowhere/t.yaml",
-        "nccl-explain all_reduce 1M -o nowhere/e.json", "explain run -o nowhere/e.md",
+        "nccl-explain all_reduce 1M -o nowhere/e.json",
+        "explain run -o nowhere/e.md",
         "table scenarios/conformance -o nowhere/t.csv",
         "import nothing.json --scenario nowhere/s.yaml"}) {
     const Ran ran = run(command);

@@ -67,6 +67,8 @@ COMMANDS = [
     Command("nccl-tests", "nccl-tests all_reduce -b 1K -e 4K --processes 2 --output made.txt",
             "nccl-tests all_gather -b 1K -e 4K --processes 2 --output made.txt", ["made.txt"]),
     Command("accept", "accept run/measured.timeline.json -o answer", "accept run/measured.timeline.json --format json -o answer", ["answer"]),
+    Command("nccl-tuner", "nccl-tuner all_reduce -b 1M -e 4M --processes 2 --tuner made.conf",
+            "nccl-tuner all_gather -b 1M -e 4M --processes 2 --tuner made.conf", ["made.conf"]),
     Command("nccl-tests --scenario", "nccl-tests all_reduce --processes 2 --scenario made.yaml",
             "nccl-tests all_gather --processes 2 --scenario made.yaml", ["made.yaml"]),
     Command("figures", "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 -o answer",
