@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "scenarios/base/text/errors.h"
-#include "sim/cli/commands.h"
-#include "sim/cli/options.h"
 #include "sim/applications/fit/data.h"
 #include "sim/applications/nccl_tests/op.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {

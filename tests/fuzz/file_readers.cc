@@ -14,9 +14,11 @@
 #include "reports/capture/captured_scenario.h"
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/nsight.h"
+#include "reports/interchange/interchange.h"
 #include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/read/scenario.h"
 #include "sim/applications/accept/nvbandwidth.h"
 #include "sim/applications/sweep/ledger.h"
@@ -133,6 +135,24 @@ void read_as_nsight(std::string_view bytes) {
     return;
   }
   if (what_is_wrong(capture::timeline_of(all)).has_value()) std::abort();
+}
+
+/// What it becomes is a scenario, or is too large to be one.
+void read_as_chakra(std::string_view bytes) {
+  try {
+    const auto made =
+        interchange::read_chakra({{"fuzz.et", std::string{bytes}}}, {"fuzz", 2, 1e15, 1e12});
+    if (made.text.size() < kLargestText) static_cast<void>(read_scenario(made.text, "fuzz.yaml"));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_simai(std::string_view bytes) {
+  try {
+    const auto made = interchange::read_simai({"fuzz.txt", std::string{bytes}}, {"fuzz", 0, 0, 0});
+    if (made.text.size() < kLargestText) static_cast<void>(read_scenario(made.text, "fuzz.yaml"));
+  } catch (const UsageError&) {
+  }
 }
 
 void read_as_marked_document(std::string_view bytes) {

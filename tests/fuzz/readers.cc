@@ -169,6 +169,8 @@ constexpr std::array kReaders{
     FuzzedReader{"transfer", read_as_transfer},
     FuzzedReader{"transfer_judge", read_as_transfer_judge},
     FuzzedReader{"serving", read_as_serving},
+    FuzzedReader{"chakra", read_as_chakra},
+    FuzzedReader{"simai", read_as_simai},
 };
 
 }  // namespace

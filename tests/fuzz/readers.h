@@ -25,6 +25,8 @@ void read_as_figures(std::string_view bytes);
 void read_as_blind_round(std::string_view bytes);
 void read_as_sweep_rows(std::string_view bytes);
 void read_as_nsight(std::string_view bytes);
+void read_as_chakra(std::string_view bytes);
+void read_as_simai(std::string_view bytes);
 void read_as_marked_document(std::string_view bytes);
 void read_as_nvbandwidth(std::string_view bytes);
 

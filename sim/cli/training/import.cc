@@ -16,6 +16,7 @@
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/kineto.h"
 #include "reports/capture/nsight.h"
+#include "reports/interchange/interchange.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
@@ -83,12 +84,17 @@ capture::CallTimes call_times(const Machine& machine) {
   return times;
 }
 
+std::string scenario_name(const std::string& file) {
+  std::string name = std::filesystem::path{file}.stem().string();
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
 /// Returns what was written.
 std::string write_scenario(const capture::Capture& all, const ImportOptions& options) {
   capture::ScenarioOptions wanted;
-  wanted.name = std::filesystem::path{options.scenario}.stem().string();
-  std::ranges::replace_if(
-      wanted.name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  wanted.name = scenario_name(options.scenario);
   if (options.iteration >= 0) wanted.iteration = static_cast<std::size_t>(options.iteration);
   wanted.processes = options.processes;
   const Machine machine = load_machine(options.machine);
@@ -121,7 +127,49 @@ Timeline timeline_of(const capture::Capture& all, const ImportOptions& options,
   return capture::timeline_of(all, program->program, iteration);
 }
 
+/// Workloads of other simulators; none where the files are traces of a profiler.
+std::optional<interchange::Scenario> read_workload(const ImportOptions& options) {
+  constexpr std::size_t kLargest = std::size_t{256} << 20;
+  const bool chakra = std::ranges::any_of(options.files, interchange::is_chakra);
+  if (!chakra && !interchange::is_simai(FileStream{options.files.front(), kLargest}.head()))
+    return {};
+  if (!options.run.empty()) {
+    throw UsageError{
+        "-o: a workload of another simulator has no measured times\n  hint: --scenario FILE.yaml"};
+  }
+  if (options.scenario.empty()) throw UsageError{"nothing to write\n  hint: --scenario FILE.yaml"};
+  std::vector<interchange::RankFile> ranks;
+  for (const std::string& file : options.files) {
+    if (interchange::is_chakra(file) != chakra) {
+      throw UsageError{fmt::format("{} is no .et file, as the others are", file)};
+    }
+    ranks.push_back({file, read_text_file(file, kLargest)});
+  }
+  interchange::Options wanted;
+  wanted.name = scenario_name(options.scenario);
+  if (options.processes > 0) wanted.processes = static_cast<std::uint32_t>(options.processes);
+  if (chakra) {
+    const Machine machine = load_machine(options.machine);
+    if (machine.has(Param::GpuHalfFlops)) wanted.flops = machine.get(Param::GpuHalfFlops).value;
+    if (machine.has(Param::HbmBandwidth))
+      wanted.bytes_per_second = machine.get(Param::HbmBandwidth).value;
+    return interchange::read_chakra(ranks, wanted);
+  }
+  if (ranks.size() > 1) throw UsageError{"a SimAI workload is one file"};
+  return interchange::read_simai(ranks.front(), wanted);
+}
+
 int run_import(const ImportOptions& options) {
+  if (const auto workload = read_workload(options)) {
+    if (workload->text.size() > kLargestText) {
+      throw UsageError{fmt::format("{}: a scenario of {} MiB, of which {} can be read",
+                                   options.scenario, workload->text.size() >> 20,
+                                   kLargestText >> 20)};
+    }
+    write_file(options.scenario, workload->text);
+    for (const std::string& note : workload->notes) print_out("{}\n", note);
+    return kDone;
+  }
   if (options.run.empty() && options.scenario.empty()) {
     throw UsageError{
         "nothing to write\n  hint: -o RUN/ for a measured timeline, --scenario FILE.yaml"};
@@ -147,13 +195,15 @@ int run_import(const ImportOptions& options) {
 
 void add_import_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App& command = add_subcommand(
-      app, "import",
-      "Read traces of PyTorch's profiler or of Nsight Systems; one iteration may become a scenario",
-      "foretrace import rank0.json.gz rank1.json.gz -o RUN/ --scenario step.yaml");
+  CLI::App& command =
+      add_subcommand(app, "import",
+                     "Read traces of PyTorch's profiler or of Nsight Systems, Chakra's or SimAI's "
+                     "workloads, as scenarios",
+                     "foretrace import rank0.json.gz rank1.json.gz -o RUN/ --scenario step.yaml");
   command
       .add_option("traces", options->files,
-                  "Kineto's JSON (.gz too), one for each rank, or nsys export --type sqlite")
+                  "Kineto's JSON (.gz too) or Chakra's .et, one for each rank, nsys export --type "
+                  "sqlite, or a SimAI workload (.txt)")
       ->required();
   command
       .add_option("-o,--output", options->run,

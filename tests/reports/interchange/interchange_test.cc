@@ -1,0 +1,164 @@
+// Chakra's traces and SimAI's workloads as scenarios, from bytes that are made here.
+#include "reports/interchange/interchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "reports/interchange/chakra_nodes.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/read/scenario.h"
+
+namespace foretrace::interchange {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+std::string number(int field, std::uint64_t value) { return varint(field * 8) + varint(value); }
+std::string bytes(int field, const std::string& what) {
+  return varint(field * 8 + 2) + varint(what.size()) + what;
+}
+std::string message(const std::string& what) { return varint(what.size()) + what; }
+std::string attribute(const std::string& name, std::uint64_t value) {
+  return bytes(10, bytes(1, name) + number(9, value));
+}
+std::string node(std::uint64_t id, NodeType type, const std::string& more) {
+  return message(number(1, id) + bytes(2, "n") + number(3, static_cast<std::uint64_t>(type)) +
+                 more);
+}
+const std::string kMetadata = message(bytes(1, "0.0.4"));
+
+std::string wrong(const std::string& et) {
+  try {
+    static_cast<void>(read_chakra({{"t.et", et}}, {"t", 2, 0, 0}));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Chakra, KeepsKernelsCollectivesAndWhatTheyWaitFor) {
+  const std::string et =
+      kMetadata + node(0, NodeType::Comp, number(7, 100)) +
+      node(1, NodeType::CommColl,
+           attribute("comm_type", 0) + attribute("comm_size", 1 << 20) + number(5, 0)) +
+      node(2, NodeType::Comp,
+           number(7, 50) + bytes(5, varint(0) + varint(1)) + attribute("colour", 3));
+  const Scenario scenario = read_chakra({{"t.et", et}}, {"t", 2, 0, 0});
+  EXPECT_THAT(scenario.text, HasSubstr("spin: {stream: compute, duration: 100000ns"));
+  EXPECT_THAT(scenario.text,
+              HasSubstr("          - event_record: {stream: compute, event: compute_done}\n"
+                        "          - stream_wait_event: {stream: comm, event: compute_done}\n"
+                        "          - nccl_all_reduce: {comm: world, stream: comm, send_buffer: a, "
+                        "recv_buffer: b, size: 1048576B"));
+  EXPECT_THAT(scenario.text, HasSubstr("stream_wait_event: {stream: compute, event: comm_done}"));
+  EXPECT_THAT(scenario.notes, Contains("not read: attribute 'colour', 1 times"));
+  EXPECT_THAT(scenario.notes,
+              Contains("read: 2 kernels, 1 collectives, 0 sends and receives, 0 copies"));
+  EXPECT_TRUE(read_scenario(scenario.text, "t.yaml").has_value()) << scenario.text;
+}
+
+TEST(Chakra, OrdersByDependenciesThroughNodesWithoutWork) {
+  // 5 depends on 9, an operator of the CPU, and that on the copy 7.
+  const std::string et =
+      kMetadata + node(5, NodeType::Comp, number(7, 1) + number(4, 9)) +
+      node(9, NodeType::Comp, number(7, 1) + attribute("is_cpu_op", 1) + number(5, 7)) +
+      node(7, NodeType::MemLoad, attribute("tensor_size", 64));
+  const std::string text = read_chakra({{"t.et", et}}, {"t", 0, 0, 0}).text;
+  EXPECT_LT(text.find("memcpy_async"),
+            text.find("stream_wait_event: {stream: compute, event: copy_done}"));
+  EXPECT_LT(text.find("stream_wait_event"), text.find("spin: "));
+  EXPECT_TRUE(read_scenario(text, "t.yaml").has_value()) << text;
+}
+
+TEST(Chakra, PricesOperationsWithoutADuration) {
+  const std::string et =
+      kMetadata +
+      node(0, NodeType::Comp, attribute("num_ops", 2'000'000) + attribute("tensor_size", 3000));
+  // 2e6 operations at 1e12 a second: 2 us; 3 kB at 1 GB/s: 3 us.
+  EXPECT_THAT(read_chakra({{"t.et", et}}, {"t", 0, 1e12, 1e9}).text, HasSubstr("duration: 3000ns"));
+  EXPECT_THAT(read_chakra({{"t.et", et}}, {"t", 0, 1e12, 0}).text, HasSubstr("duration: 2000ns"));
+}
+
+TEST(Chakra, CountsWhatItsFilesLeaveOut) {
+  // As PyTorch's converted traces have it: calls into the library are nodes of the CPU.
+  const std::string et =
+      kMetadata + node(0, NodeType::CommColl, attribute("is_cpu_op", 1) + number(5, 3));
+  const Scenario scenario = read_chakra({{"t.et", et}}, {"t", 2, 0, 0});
+  EXPECT_THAT(scenario.notes,
+              Contains("1 dependencies on nodes that are not in the file: left out"));
+  EXPECT_THAT(scenario.notes,
+              Contains("1 operators of the CPU: left out, what they order stays ordered"));
+}
+
+TEST(Chakra, TakesDataDependenciesAloneWhereControlFormsACircle) {
+  const std::string et = kMetadata + node(0, NodeType::Comp, number(7, 3) + number(4, 1)) +
+                         node(1, NodeType::Comp, number(7, 5) + number(5, 0));
+  const Scenario scenario = read_chakra({{"t.et", et}}, {"t", 2, 0, 0});
+  EXPECT_LT(scenario.text.find("3000ns"), scenario.text.find("5000ns"));
+  EXPECT_THAT(scenario.notes, Contains(HasSubstr("control dependencies form a circle")));
+}
+
+TEST(Chakra, RefusesWhatIsBroken) {
+  EXPECT_THAT(wrong(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(wrong(kMetadata + varint(100) + "x"),
+              HasSubstr("100 bytes are announced, 1 are there"));
+  EXPECT_THAT(wrong(kMetadata + std::string(11, '\xff')), HasSubstr("more than 64 bits"));
+  EXPECT_THAT(wrong(kMetadata + node(0, NodeType::Comp, number(5, 1)) +
+                    node(1, NodeType::Comp, number(5, 0))),
+              HasSubstr("waits for itself"));
+  EXPECT_THAT(wrong(kMetadata + node(0, NodeType::CommColl, attribute("comm_type", 77))),
+              HasSubstr("comm_type 77"));
+  EXPECT_THAT(wrong(kMetadata + node(0, NodeType::CommSend, attribute("comm_dst", 2))),
+              HasSubstr("none of 2 ranks"));
+  EXPECT_THAT(wrong(kMetadata + node(0, NodeType::Comp, {}) + node(0, NodeType::Comp, {})),
+              HasSubstr("of another node"));
+}
+
+const std::string kFirst =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 "
+    "all_gpus: 4\n";
+
+TEST(SimAi, ReadsRowsAndGroups) {
+  const std::string file = kFirst +
+                           "2\n"
+                           "attention -1 1000 ALLREDUCE 4096 2000 ALLREDUCE 4096 500 NONE 0 100\n"
+                           "mlp -1 3000 NONE 0 1 NONE 0 1 REDUCESCATTER 65536 100\n";
+  EXPECT_TRUE(is_simai(file));
+  const Scenario scenario = read_simai({"w.txt", file}, {"w", 0, 0, 0});
+  EXPECT_THAT(scenario.text, HasSubstr("processes: 4"));
+  EXPECT_THAT(scenario.text, HasSubstr("TP: {split: {color: process / 2}, init: rank}"));
+  // Two data-parallel ranks: of 64 KiB each keeps 32 KiB.
+  EXPECT_THAT(scenario.text, HasSubstr("nccl_reduce_scatter: {comm: DP, stream: gradients, "
+                                       "send_buffer: a, recv_buffer: b, size: 32768B"));
+  // Backward in reverse order.
+  EXPECT_LT(scenario.text.find("comm: DP"), scenario.text.rfind("comm: TP"));
+  EXPECT_TRUE(read_scenario(scenario.text, "w.yaml").has_value()) << scenario.text;
+}
+
+TEST(SimAi, RefusesWhatItDoesNotKnow) {
+  const auto says = [](const std::string& file) -> std::string {
+    try {
+      static_cast<void>(read_simai({"w.txt", file}, {"w", 0, 0, 0}));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(says(kFirst + "1\na -1 1 ALLDANCE 1 1 NONE 0 1 NONE 0 1\n"),
+              HasSubstr("w.txt:3: word 4: 'ALLDANCE'"));
+  EXPECT_THAT(says(kFirst + "2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"), HasSubstr("1 of 2 rows"));
+  EXPECT_THAT(says(kFirst + "1\na -1 x NONE 0 1 NONE 0 1 NONE 0 1\n"),
+              HasSubstr("'x' is no number"));
+  EXPECT_THAT(says("HYBRID_TRANSFORMER tp: 2\n1\n"), HasSubstr("'tp' is not known"));
+}
+
+}  // namespace
+}  // namespace foretrace::interchange
