@@ -12,7 +12,7 @@ readers=("$@")
 [ ${#readers[@]} -gt 0 ] ||
   readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments
     training_steps published_steps figures blind_round sweep sweep_rows config nsight marked_document
-    calls kernel_table host part composition transfer transfer_judge serving)
+    calls kernel_table host part composition transfer transfer_judge serving chakra simai)
 
 sanitize=address,undefined
 target=fuzz_readers
