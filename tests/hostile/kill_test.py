@@ -43,11 +43,12 @@ scenario.write_scenario("made", f"of_{length}", 8, ranks)
 
 
 class Command:
-    """Writes `results`; two ways to call it write different ones. `python`: what runs instead of foretrace."""
+    """Writes `results`; two ways to call it write different ones. `python`: what runs instead of foretrace. `spoiled`: results that say
+    nothing true beside others that are new, so that they go with the old ones."""
 
-    def __init__(self, name, old, new, results, share=1.0, slow=False, python=None):
+    def __init__(self, name, old, new, results, share=1.0, slow=False, python=None, spoiled=()):
         self.name, self.old, self.new, self.results, self.share, self.slow = name, old, new, results, share, slow
-        self.python = python
+        self.python, self.spoiled = python, set(spoiled)
 
 
 COMMANDS = [
@@ -88,7 +89,8 @@ COMMANDS = [
     Command("machine new", "machine new --gpu A --from models/machines/gpus/L40S.yaml -o made.yaml",
             "machine new --gpu B --from models/machines/gpus/L40S.yaml -o made.yaml", ["made.yaml"]),
     Command("capture (its writing)", "20000", "30000",
-            ["made/rank0.calls.jsonl.gz", "made/rank4.calls.jsonl.gz", "made/step.yaml"], python=WRITE_CAPTURE),
+            ["made/rank0.calls.jsonl.gz", "made/rank4.calls.jsonl.gz", "made/step.yaml"], python=WRITE_CAPTURE,
+            spoiled=["made/step.yaml"]),
     Command("fit", f"{FIT} --name one", f"{FIT} --name two", ["made.yaml"], 0.5, slow=True),
 ]
 
@@ -118,14 +120,22 @@ def stale_temporaries(scratch):
     return [file for pattern in (".foretrace-*.tmp", "made/.rank*", "made/.step.yaml.*") for file in scratch.rglob(pattern)]
 
 
+def new_beside(scratch, command, old):
+    return any((scratch / name).read_bytes() != old[name] for name in command.results if name not in command.spoiled and (scratch / name).exists())
+
+
 def lost(scratch, command, old, new):
     problems = []
     for name in command.results:
         file = scratch / name
         if not file.exists():
+            if name in command.spoiled:
+                continue
             problems.append(f"{command.name}: {name} is gone")
         elif file.read_bytes() not in (old[name], new[name]):
             problems.append(f"{command.name}: {name} is neither the old nor the new one")
+        elif name in command.spoiled and file.read_bytes() == old[name] and new_beside(scratch, command, old):
+            problems.append(f"{command.name}: {name} is the old one beside new results")
     return problems
 
 
@@ -149,7 +159,7 @@ def kill_once(program, shim, scratch, command, old, new, calls, seconds, rng):
     return killed, [f"{problem} (killed at {moment})" for problem in lost(scratch, command, old, new)]
 
 
-def after_power_failures(lines, results, scratch):
+def after_power_failures(lines, results, spoiled, scratch):
     """What the disk may hold at each moment of a log of calls: the names of results that could be lost.
 
     Nothing is on the disk before its sync: written bytes until the file's, a rename until the
@@ -184,7 +194,7 @@ def after_power_failures(lines, results, scratch):
             if unsynced.get(source, 0) != 0:
                 problems.append(f"{rest[1]}: {unsynced[source]} bytes are not on the disk when it gets its name")
             renamed.add(target)
-        elif word == "unlink" and absolute(rest[0]) in result_paths:
+        elif word == "unlink" and absolute(rest[0]) in result_paths - {absolute(name) for name in spoiled}:
             problems.append(f"{rest[0]} is removed")
     for name in results:
         if absolute(name) not in renamed:
@@ -240,7 +250,7 @@ def main():
         if not any(line.startswith("rename") for line in lines):
             problems.append(f"{command.name}: no rename seen, so nothing is tested")
         problems += [f"{command.name}: power failure: {text}"
-                     for text in after_power_failures(lines, command.results, scratch)]
+                     for text in after_power_failures(lines, command.results, command.spoiled, scratch)]
         until = round(options.moments * sum(c.share for c in commands[:index + 1]) / shares)
         moments, done = until - done, until
         for _ in range(moments):

@@ -109,11 +109,9 @@ class Plan(Answer):
     """The best layouts, best first."""
 
     x, y, bands = "layout", "step_s", ("low_s", "high_s")
-    LAYOUT = ("gpus", "sharding", "data", "tensor", "pipeline", "context", "expert", "micro", "recompute")
 
     def __init__(self, document, **said):
-        rows = [dict({"layout": " ".join(f"{name}={row[name]}" for name in self.LAYOUT if row.get(name) not in (None, 1))},
-                     **{name: value for name, value in row.items() if not isinstance(value, (dict, list))}) for row in document.get("rows", [])]
+        rows = [{name: value for name, value in row.items() if not isinstance(value, (dict, list))} for row in document.get("rows", [])]
         super().__init__(document, rows, **said)
         self.title = f"{document.get('model', '')} on {document.get('machine', '')}"
 

@@ -68,7 +68,7 @@ class Answers(unittest.TestCase):
     def test_a_plan_names_its_layouts(self):
         answer = foretrace.plan("llama3-8b", "--machine", "h100-nvswitch-8", "--gpus", 8, "--keep", "tensor=1", "--keep", "pipeline=1", "--keep", "micro=1", "--top", 1,
                                 foretrace=PROGRAM)
-        self.assertIn("gpus=8 sharding=", answer.rows[0]["layout"])
+        self.assertIn("data 8", answer.rows[0]["layout"])
         self.assertGreater(answer.rows[0]["tokens_per_s_per_gpu"], 1000)
 
     def test_a_comparison_out_of_tolerance_is_an_answer_and_no_exception(self):
