@@ -35,6 +35,7 @@ constexpr std::array kFacts{
 /// What no GPU lacks: `none` is for units that some have.
 constexpr std::array<std::string_view, 8> kEachHas{
     "capability", "sm_count", "clock", "memory", "memory_bandwidth", "l2_size", "fp32", "power"};
+constexpr double kMostOfAFact = 1e6;  // a count
 constexpr std::array<std::string_view, 4> kFolders{"gpus", "links", "hosts", "networks"};
 constexpr std::array<std::string_view, 4> kWords{"GPU", "link", "host", "network"};
 
@@ -69,7 +70,13 @@ Parsed<double> parse_fact(std::string_view text, FactUnit unit) {
     case FactUnit::Word:
       break;
   }
-  return parse_value(text, ParamUnit::Count);
+  Parsed<double> count = parse_value(text, ParamUnit::Count);
+  if (count && *count > kMostOfAFact) {
+    return tl::unexpected{
+        QuantityError{.message = fmt::format("'{}' is more than any machine has", text),
+                      .hint = fmt::format("at most {}", kMostOfAFact)}};
+  }
+  return count;
 }
 
 class PartReader {
