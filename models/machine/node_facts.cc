@@ -78,7 +78,7 @@ NodeFacts read_node_facts(MapReader& node) {
   facts.cpu = read_name(node, "cpu", kCpus);
   facts.sockets = read_count(node, "sockets", 1, 8);
   facts.pcie = read_count(node, "pcie", 3, 5);
-  facts.nics = read_count(node, "nics", 1, 64);
+  facts.nics = read_count(node, "nics", 1, kMostNodeCards);
   facts.nic_bandwidth = read_rate(node, "nic_bandwidth");
   facts.nic_path = read_name(node, "nic_path", kNicPaths);
   facts.capability = read_count(node, "capability", 30, 200);

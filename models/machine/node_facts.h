@@ -13,6 +13,9 @@ namespace foretrace {
 
 class MapReader;
 
+/// Network cards of a node, one for each of the GPUs that a node may have.
+inline constexpr std::uint32_t kMostNodeCards = 256;
+
 /// Facts that a machine file leaves out are those that its kind of GPU is sold with.
 struct NodeFacts {
   std::optional<nccl::Link> link;  ///< what connects the GPUs

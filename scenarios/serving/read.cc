@@ -15,7 +15,8 @@
 namespace foretrace::serving {
 namespace {
 
-constexpr std::int64_t kMostGuesses = 16;  // for a request in an iteration
+constexpr std::int64_t kMostGuesses = 16;   // for a request in an iteration
+constexpr std::int64_t kMostLayers = 1024;  // an iteration has tens of operations of each
 
 const Choices<EngineKind>& engine_words() {
   static const Choices<EngineKind> kWords{{"foretrace", EngineKind::Foretrace},
@@ -162,6 +163,11 @@ Serving read_serving(Reader& reader, const YamlNode& node) {
                             "releases of an engine are not told apart: 'release' changes nothing");
   }
   check_lengths(reader, *traffic, serving);
+  if (serving.model.layers > kMostLayers) {
+    reader.problems.error(node,
+                          fmt::format("a decoder of {} layers is not served", serving.model.layers),
+                          fmt::format("at most {}", kMostLayers));
+  }
   if (weight_bytes(serving) <= 0) reader.problems.error(node, "this model has no weights");
   return serving;
 }

@@ -96,9 +96,8 @@ class Composer {
     if (slot) facts.pcie = static_cast<std::uint32_t>(std::min(*slot, offered.value_or(*slot)));
     const double sharing = parts_.network.value("gpus_per_nic").value_or(1);
     const auto all = parts_.network.value("nics");
-    constexpr double kMostCards = 1e6;
     facts.nics = static_cast<std::uint32_t>(
-        std::clamp(all.value_or(parts_.composition.gpus / sharing), 1.0, kMostCards));
+        std::clamp(all.value_or(parts_.composition.gpus / sharing), 1.0, double{kMostNodeCards}));
     facts.nic_bandwidth = parts_.network.value("nic_bandwidth");
     if (const auto capability = parts_.gpu.value("capability")) {
       facts.capability = static_cast<std::uint32_t>(std::lround(*capability * 10));

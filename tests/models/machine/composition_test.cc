@@ -42,6 +42,12 @@ TEST(Composition, NamesCountGpuHostLinkNetworkAndNodes) {
   EXPECT_FALSE(parse_composition("h200-nvswitch-8"));
 }
 
+TEST(Composition, AsAFileIsReadAgainWhateverItsNodeHas) {
+  for (const char* const name : {"72xGB200/nvl72", "80xH100-SXM@epyc-7r13/nvswitch3+efa2"}) {
+    EXPECT_TRUE(read_machine(machine_text(load_machine(name)), "again.yaml").has_value()) << name;
+  }
+}
+
 TEST(Composition, SaysWhatIsWrongWithANameAndWhere) {
   EXPECT_THAT(refused_name("8xB20+ib-ndr"),
               AllOf(HasSubstr("unknown GPU 'B20'"), HasSubstr("did you mean 'B200'?"),

@@ -53,6 +53,20 @@ TEST(ServingRead, KnowsSpeculativeDecodingOfEnginesThatHaveIt) {
   EXPECT_THAT(refusal("engine: {kind: vllm, speculative: {tokens: 2}}, "), HasSubstr("acceptance"));
 }
 
+TEST(ServingRead, RefusesADecoderWhoseIterationsTakeAllMemory) {
+  std::string said;
+  try {
+    read_serving_scenario(
+        scenario("{model: {layers: 40962, hidden: 256, heads: 4, ffn: 512, vocab: 1000}, "
+                 "traffic: " +
+                 kTraffic + "}"),
+        "a.yaml");
+  } catch (const UsageError& error) {
+    said = error.what();
+  }
+  EXPECT_THAT(said, HasSubstr("a decoder of 40962 layers is not served"));
+}
+
 TEST(ServingTraffic, DrawsTheRequestsOfTheDocument) {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> found;
   for (const Arrival& one : arrivals_of(read("").traffic)) {
