@@ -12,6 +12,7 @@ if [ $# -lt 1 ]; then
   exit 2
 fi
 out=$1 here=$(dirname "$0")
+"${FORETRACE_HW:-foretrace-hw}" --version || { echo "the harness does not start: set FORETRACE_HW" >&2; exit 3; }
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}"
 work=$(mktemp -d)
 mkdir -p "$out"
