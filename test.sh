@@ -26,7 +26,7 @@ run_tests() {
 
 default_compiler() {
   configure release -B build/default -DFORETRACE_HW=OFF -DFORETRACE_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
-  cmake --build build/default --target reports/assets.cc >&2
+  cmake --build build/default --target reports/assets.cc sim/page_files.cc >&2
   tests/compiles.py build/default >&2
 }
 
