@@ -10,7 +10,8 @@ ENGINE = {"kind": "foretrace", "max_batched_tokens": 2048, "max_requests": 64, "
           "cuda_graphs": True, "memory": "90%", "cache_tokens": None, "max_length": 8192}
 TRAFFIC = {"arrivals", "rate", "shape", "concurrency", "file", "prompt", "output", "requests", "seed"}
 SERVING = {"model", "precision", "engine", "traffic"}
-OTHERS = SERVING | {"parallel", "replicas", "prefix_hits", "disaggregated", "router", "speculative"}  # of servers that are not ours
+OTHERS = SERVING | {"parallel", "replicas", "prefix_hits", "disaggregated", "router"}  # of servers that are not ours
+OTHER_ENGINE = {"release": None, "speculative": None}
 
 
 class Mistake(ValueError):
@@ -119,7 +120,7 @@ def read(path, values=None, any_server=False):
     for key in ("model", "traffic"):
         if key not in serving:
             raise Mistake(f"serving: no '{key}'")
-    engine = ENGINE | known(serving.get("engine", {}), ENGINE | ({"release": None} if any_server else {}), "engine")
+    engine = ENGINE | known(serving.get("engine", {}), ENGINE | (OTHER_ENGINE if any_server else {}), "engine")
     if engine["kind"] != "foretrace" and not any_server:
         raise Mistake(f"engine: '{engine['kind']}' is no engine of ours: hw/serving/client.py sends requests to a server")
     engine["memory_ppm"] = ppm(engine.pop("memory"))

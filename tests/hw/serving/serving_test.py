@@ -5,6 +5,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -125,6 +126,16 @@ class Files(unittest.TestCase):
     def test_an_unknown_key_is_refused(self):
         with self.assertRaisesRegex(scenario.Mistake, "unknown key 'bloc'"):
             scenario.known({"bloc": 1}, scenario.ENGINE, "engine")
+
+
+    def test_what_only_other_engines_know_is_read_for_these(self):
+        text = (ROOT / "hw" / "serving" / "traffic" / "llama_8b_chat.yaml").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "other.yaml"
+            path.write_text(text.replace("kind: foretrace", "kind: vllm, speculative: {tokens: 3, acceptance: 70%}"))
+            self.assertEqual(scenario.read(path, any_server=True)["engine"]["speculative"]["tokens"], 3)
+            with self.assertRaisesRegex(scenario.Mistake, "speculative"):
+                scenario.read(path)
 
 
 class Summary(unittest.TestCase):
