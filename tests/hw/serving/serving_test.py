@@ -5,7 +5,6 @@ import json
 import pathlib
 import sys
 import tempfile
-import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

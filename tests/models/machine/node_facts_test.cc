@@ -86,7 +86,7 @@ TEST(NodeFacts, WhatIsImpossibleIsAnErrorThatSaysWhatIsPossible) {
   EXPECT_THAT(text, HasSubstr("unknown link 'nvlink'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'amd'?"));
   EXPECT_THAT(text, HasSubstr("pcie: '9' is not a count between 3 and 5"));
-  EXPECT_THAT(text, HasSubstr("nics: '0' is not a count between 1 and 64"));
+  EXPECT_THAT(text, HasSubstr("nics: '0' is not a count between 1 and 256"));
   EXPECT_THAT(text, HasSubstr("nic_bandwidth: '25' is not a bandwidth"));
   EXPECT_THAT(text, HasSubstr("unknown nic_path 'sys'"));
 }
