@@ -22,14 +22,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
-constexpr int kVersion = 1;
-constexpr int kDeepest = 32;
-constexpr std::size_t kMostDimensions = 64;
-constexpr std::size_t kMostTensors = std::size_t{1} << 17;  // of an operation
-constexpr std::int64_t kLongest = 10'000'000'000'000;       // ns between the step and a call
-constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;  // ns, as host files have it
-
 class RecordReader {
  public:
   explicit RecordReader(const std::string& file) { record_.file = file; }
@@ -107,10 +99,10 @@ class RecordReader {
   void header(const Json& json) {
     if (!json.contains("foretrace_calls"))
       refuse("no record of 'foretrace capture': its first line has 'foretrace_calls'");
+    constexpr int kVersion = 1;
     const int version = json_whole<int>(json.at("foretrace_calls"));
     if (version != kVersion) {
-      refuse(
-          fmt::format("a record of version {}: this program reads version {}", version, kVersion));
+      refuse(fmt::format("a record of version {}, and this reads version {}", version, kVersion));
     }
     record_.rank = json_whole_or(json, "rank", std::int64_t{0});
     record_.world = json_whole_or(json, "world_size", std::int64_t{1});

@@ -9,6 +9,18 @@
 
 namespace foretrace::captured {
 
+/// Of a record: its bytes, how deep its lines nest.
+inline constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
+inline constexpr int kDeepest = 32;
+
+/// Of a tensor, and of an operation.
+inline constexpr std::size_t kMostDimensions = 64;
+inline constexpr std::size_t kMostTensors = std::size_t{1} << 17;
+
+/// Nanoseconds: between the step and a call; a reference loop, as host files have it.
+inline constexpr std::int64_t kLongest = 10'000'000'000'000;
+inline constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;
+
 /// Of a tensor: sums of some of them fit into 64 bits.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
 

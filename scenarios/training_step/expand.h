@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "scenarios/program/program.h"
 #include "scenarios/base/text/diagnostic.h"
+#include "scenarios/program/program.h"
 #include "scenarios/training_step/description.h"
 #include "scenarios/training_step/memory.h"
 

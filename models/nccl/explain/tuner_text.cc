@@ -142,7 +142,8 @@ std::string tuned_text(const Tuned& tuned, const std::string& machine) {
   }
   text +=
       "\nGains are the least of a row. Settings hold for all operations of a process, the tuner "
-      "file (--tuner) for these sizes alone.\nNo run has judged such a gain yet: measure before you "
+      "file (--tuner) for these sizes alone.\nNo run has judged such a gain yet: measure before "
+      "you "
       "rely on one.\n";
   return text + counts_text(tuned);
 }

@@ -53,6 +53,11 @@ Sample sample_of(const Question& question, const Layout& layout) {
   return sample;
 }
 
+Wanted times_of(const Sample& sample) {
+  return {sample.question, sample.layout, sample.layout.passes, Clock::AsItIs, {}, {},
+          Says::TimesOnly};
+}
+
 double pass_bound(const Layout& layout, double pass_seconds) {
   // The clock is not as low yet as it will be, and the largest stage has more than its share.
   constexpr double kSure = 0.95;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "sim/applications/plan/ask.h"
 #include "sim/applications/plan/predict.h"
 
 namespace foretrace::plan {
@@ -19,6 +20,8 @@ struct Sample {
   Layout layout;
 };
 Sample sample_of(const Question& question, const Layout& layout);
+/// Its times, and nothing that is told of them.
+Wanted times_of(const Sample& sample);
 
 /// Seconds: what a further micro-batch of its sample adds, shared by the stages, as often as the
 /// step has micro-batches and idle ends of its pipeline.

@@ -41,18 +41,22 @@ training::PartBytes memory_of(const training::TrainingStep& step) {
   return most;
 }
 
-constexpr std::size_t kFigures = 4;  // bytes, fits, is tight, bound
+training::PartBytes memory_of_all_layers(const training::TrainingStep& step) {
+  return training::peak_memory(step);
+}
 
-/// Of each layout kFigures, on all cores.
-std::vector<double> memory_and_bounds(const Question& question, const std::vector<Layout>& all) {
-  constexpr std::size_t kOfAChild = 24;
+/// Whether each layout fits by such a memory, and a bound of its time; on all cores, `of_a_child`
+/// at a time.
+std::vector<CoarseRow> judged(const Question& question, const std::vector<Layout>& all,
+                              std::size_t of_a_child,
+                              training::PartBytes (*memory)(const training::TrainingStep&)) {
   std::vector<Job> jobs;
-  for (std::size_t begin = 0; begin < all.size(); begin += kOfAChild) {
-    jobs.emplace_back([&question, &all, begin] {
+  for (std::size_t begin = 0; begin < all.size(); begin += of_a_child) {
+    jobs.emplace_back([&question, &all, of_a_child, memory, begin] {
       std::vector<double> figures;
-      for (std::size_t i = begin; i < std::min(begin + kOfAChild, all.size()); ++i) {
+      for (std::size_t i = begin; i < std::min(begin + of_a_child, all.size()); ++i) {
         const auto verdict =
-            sim::memory_verdict(memory_of(step_of(question, all[i])), question.machine);
+            sim::memory_verdict(memory(step_of(question, all[i])), question.machine);
         figures.insert(figures.end(),
                        {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0,
                         arithmetic_bound(question, all[i])});
@@ -60,11 +64,14 @@ std::vector<double> memory_and_bounds(const Question& question, const std::vecto
       return figures;
     });
   }
-  std::vector<double> figures;
+  std::vector<CoarseRow> rows;
   for (const auto& part : run_in_children(jobs)) {
-    figures.insert(figures.end(), part.begin(), part.end());
+    for (std::size_t i = 0; i + 3 < part.size(); i += 4) {
+      rows.push_back(
+          {all[rows.size()], {part[i], part[i + 1] != 0, part[i + 2] != 0}, part[i + 3]});
+    }
   }
-  return figures;
+  return rows;
 }
 
 std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answer) {
@@ -76,15 +83,12 @@ std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answ
         answer.gpus, question.global_batch)};
   }
   answer.tried = all.size();
+  constexpr std::size_t kOfAChild = 24;
+  std::vector<CoarseRow> rows = judged(question, all, kOfAChild, memory_of);
   answer.least_bytes = std::numeric_limits<double>::max();
-  std::vector<CoarseRow> rows;
-  const std::vector<double> figures = memory_and_bounds(question, all);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double* const of_layout = &figures[i * kFigures];
-    answer.least_bytes = std::min(answer.least_bytes, of_layout[0]);
-    if (of_layout[1] == 0) continue;
-    rows.push_back({all[i], {of_layout[0], true, of_layout[2] != 0}, of_layout[3]});
-  }
+  for (const CoarseRow& row : rows)
+    answer.least_bytes = std::min(answer.least_bytes, row.fit.bytes);
+  std::erase_if(rows, [](const CoarseRow& row) { return !row.fit.fits; });
   answer.fitting = rows.size();
   return rows;
 }
@@ -92,25 +96,10 @@ std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answ
 /// What is shown has the memory of all its layers: experts' peaks do not grow evenly with them.
 void settle_memory(const Question& question, std::vector<CoarseRow>& rows) {
   constexpr std::size_t kOfAChild = 6;
-  std::vector<Job> jobs;
-  for (std::size_t begin = 0; begin < rows.size(); begin += kOfAChild) {
-    jobs.emplace_back([&question, &rows, begin] {
-      std::vector<double> figures;
-      for (std::size_t i = begin; i < std::min(begin + kOfAChild, rows.size()); ++i) {
-        const auto verdict = sim::memory_verdict(
-            training::peak_memory(step_of(question, rows[i].layout)), question.machine);
-        figures.insert(figures.end(),
-                       {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0});
-      }
-      return figures;
-    });
-  }
-  auto row = rows.begin();
-  for (const auto& part : run_in_children(jobs)) {
-    for (std::size_t i = 0; i + 2 < part.size(); i += 3, ++row) {
-      row->fit = {part[i], part[i + 1] != 0, part[i + 2] != 0};
-    }
-  }
+  std::vector<Layout> all;
+  for (const CoarseRow& row : rows) all.push_back(row.layout);
+  const auto settled = judged(question, all, kOfAChild, memory_of_all_layers);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fit = settled[i].fit;
   std::erase_if(rows, [](const CoarseRow& one) { return !one.fit.fits; });
 }
 
@@ -150,13 +139,7 @@ CoarseAnswer coarse_plan(const Question& question, std::int64_t gpus) {
     answer.rows.push_back(row);
     at.push_back(found->second);
     if (!is_new) continue;
-    samples.push_back({sample.question,
-                       sample.layout,
-                       sample.layout.passes,
-                       Clock::AsItIs,
-                       {},
-                       {},
-                       Says::TimesOnly});
+    samples.push_back(times_of(sample));
   }
   Work work;
   const auto predictions = simulated(samples, work, [](std::size_t) { return true; });

@@ -156,13 +156,7 @@ class Search {
       const auto [found, is_new] = known.emplace(short_name(sample.layout), samples.size());
       at.push_back(found->second);
       if (!is_new) continue;
-      samples.push_back({sample.question,
-                         sample.layout,
-                         sample.layout.passes,
-                         Clock::AsItIs,
-                         {},
-                         {},
-                         Says::TimesOnly});
+      samples.push_back(times_of(sample));
     }
     const auto predictions =
         simulated(samples, answer_.work, telling("lower bounds", 0, samples.size()));

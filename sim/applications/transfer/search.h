@@ -26,7 +26,7 @@ double loss_of(std::vector<double>& errors);
 /// it is given.
 std::vector<double> search(std::vector<double> begin,
                            const std::function<double(std::vector<double>&)>& loss,
-                           int most_turns = 60);
+                           int most_turns = kMostTurns);
 
 /// An H200 with the ratios of models/machines/kinds/search_begins.yaml.
 Machine where_searches_begin();

@@ -15,6 +15,8 @@
 
 namespace foretrace::transfer {
 
+inline constexpr int kMostTurns = 60;  // of a search; a fuzzer takes one
+
 /// A product of the table.
 struct Row {
   products::Shape shape;
@@ -65,8 +67,8 @@ struct Report {
   AttentionReport attention;
 };
 /// `turns`: of each search at most.
-Report judge(const Table& table, int turns = 60);
-AttentionReport judge_attention(const std::vector<CsvLine>& lines, int turns = 60);
+Report judge(const Table& table, int turns = kMostTurns);
+AttentionReport judge_attention(const std::vector<CsvLine>& lines, int turns = kMostTurns);
 
 /// Of a file of models/machines/gpus, in bfloat16. Throws UsageError.
 products::GpuFacts facts_of_gpu(const std::string& part);

@@ -21,7 +21,9 @@ std::string varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
   return bytes + static_cast<char>(value);
 }
-std::string number(std::uint64_t field, std::uint64_t value) { return varint(field * 8) + varint(value); }
+std::string number(std::uint64_t field, std::uint64_t value) {
+  return varint(field * 8) + varint(value);
+}
 std::string bytes(std::uint64_t field, const std::string& what) {
   return varint(field * 8 + 2) + varint(what.size()) + what;
 }

@@ -82,30 +82,6 @@ TEST(ServingScheduler, FindsAPrefixInTheCache) {
               ElementsAre(std::pair{0, 3}));
 }
 
-TEST(ServingScheduler, GivesGuessesBeforeTheFirstWrongOneAndNoneBeyondTheEnd) {
-  Serving serving = small_engine();
-  serving.engine.speculative = Speculation{.tokens = 3, .acceptance_ppm = 1'000'000};
-  const Served all = served_by_one(serving, at_once({{5, 7}}), 100);
-  EXPECT_EQ(all.requests[0].token_ns,
-            (std::vector<std::int64_t>{1'000'000, 2'000'000, 2'000'000, 2'000'000, 2'000'000,
-                                       3'000'000, 3'000'000}));
-  EXPECT_EQ(all.iterations[1].batch.guesses, 3);
-  EXPECT_EQ(all.iterations[1].batch.tokens(), 4);
-  EXPECT_EQ(all.iterations[2].batch.guesses, 1);
-  serving.engine.speculative->acceptance_ppm = 0;
-  const Served none = served_by_one(serving, at_once({{5, 4}}), 100);
-  EXPECT_EQ(none.iterations.size(), 4u);
-  EXPECT_EQ(none.iterations[1].batch.guesses, 2);
-}
-
-TEST(ServingScheduler, AcceptsGuessesAsOftenAsTheFileSays) {
-  Serving serving = small_engine();
-  serving.engine.speculative = Speculation{.tokens = 2, .acceptance_ppm = 600'000};
-  const Served served = served_by_one(serving, at_once({{1, 3000}}), 1000);
-  // 1 + 0.6 + 0.36 tokens an iteration.
-  EXPECT_NEAR(static_cast<double>(served.iterations.size()), 3000 / 1.96, 40);
-}
-
 TEST(ServingScheduler, RefusesARequestThatNeverFits) {
   EXPECT_THROW(served_by_one(small_engine(), at_once({{9, 9}}), 4), UsageError);
 }
