@@ -266,6 +266,7 @@ int print_coarse(const PlanOptions& options, const plan::Question& question) {
 }
 
 int run_plan(const PlanOptions& options) {
+  if (!options.coarse) listen_to_interrupts();  // before the first line, which says that it runs
   plan::Question question = question_of(options, options.with);
   if (!options.batch_is_given) question.global_batch = usual_batch(question);
   if (question.global_batch != options.global_batch) {
@@ -290,10 +291,10 @@ int run_plan(const PlanOptions& options) {
   for (const auto& [number, file] : options.written) results.emplace_back(file);
   check_outputs(results);
   std::vector<plan::Answer> answers;
-  listen_to_interrupts();
   for (const plan::Question& one : questions) {
     for (const std::int64_t gpus : one.gpus) {
-      if (was_interrupted == 0) answers.push_back(plan::search(one, gpus, show_progress));
+      if (was_interrupted == 0 || answers.empty())
+        answers.push_back(plan::search(one, gpus, show_progress));
     }
   }
   end_progress();
