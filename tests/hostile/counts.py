@@ -4,7 +4,7 @@
 counts.py BUILD SCRATCH [--seconds S] [--jobs N] [--seed K] [--only KIND...]
 
 BUILD is a build directory, sanitized, or one that has its programs side by side: foretrace, many_rows,
-simulator_property_test, fuzz_readers. A process does a piece of one kind; the kind that is furthest from its goal goes
+simulator_property_test, fuzz_readers, and many_commands where there is one. A process does a piece of one kind; the kind that is furthest from its goal goes
 next, until all goals are reached or the time is over. Prints how many there were of each kind, and each finding
 with the command that shows it again; exit code 1 where there is one."""
 
@@ -21,11 +21,12 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLACES = {"foretrace": "sim", "many_rows": "tests/properties", "simulator_property_test": "tests/properties",
-          "fuzz_readers": "tests/fuzz"}
-READERS = ("part", "composition", "transfer", "serving", "nvbandwidth", "nccl_tests_log", "nccl_tests_csv")  # and any other that --only names
+          "fuzz_readers": "tests/fuzz", "many_commands": ""}
+READERS = ("part", "composition", "transfer", "serving", "nvbandwidth", "nccl_tests_log", "nccl_tests_csv", "calls", "kernel_table", "host", "page",
+           "chakra", "simai")  # and any other that --only names
 FEW = {"transfer": 20_000, "transfer_judge": 2_000}  # each of its inputs makes the machines that it names
 PROPERTIES = 4  # of a program each
-ROWS, PROGRAMS, FILES, RUNS, SECONDS = 1500, 40, 60, 100_000, 15  # of a piece: so many, or seconds; half a minute at most
+ROWS, PROGRAMS, FILES, RUNS, SECONDS = 1500, 60, 150, 100_000, 15  # of a piece: so many, or seconds; half a minute at most
 
 
 def number_in(pattern, text):
@@ -55,6 +56,7 @@ def kinds_of(options, program):
                                            "--last", str(scratch / "last"), str(ROOT / "tests/fuzz/corpus" / reader)],
                     lambda out: number_in(r"(\d+) mutations", out), lambda seed: environment)
 
+    forks = ["--forks"] if pathlib.Path(program("many_commands")).exists() else []
     kinds = {
         "rows": Kind("random rows of operations", 1_000_000,
                      lambda seed, scratch: [program("many_rows"), str(ROWS), str(seed), str(scratch)],
@@ -66,7 +68,7 @@ def kinds_of(options, program):
         "machines": Kind("random machine files", 100_000,
                          lambda seed, scratch: [sys.executable, str(HERE / "random_test.py"), program("foretrace"), str(scratch / "work"),
                                                 "--only", "machine_file", "machine_part", "--most", str(FILES), "--seconds", "1e9",
-                                                "--seed", str(seed), "--sanitized", "--jobs", "1"],
+                                                "--seed", str(seed), "--sanitized", "--jobs", "1", *forks],
                          lambda out: number_in(r"^(\d+) commands", out)),
     }
     kinds |= {reader: fuzz(reader) for reader in READERS}
@@ -100,7 +102,8 @@ def main():
     parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")), help="default: the day's")
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="rows, programs, machines, or readers of tests/fuzz")
     options = parser.parse_args()
-    os.environ.setdefault("ASAN_OPTIONS", "intercept_tls_get_addr=0:detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16")
+    os.environ.setdefault("ASAN_OPTIONS", "intercept_tls_get_addr=0:detect_leaks=0:malloc_context_size=2:quarantine_size_mb=1:"
+                                          "thread_local_quarantine_size_kb=64:max_malloc_fill_size=16")  # pages that are touched cost a third of the time
     os.environ.setdefault("FORETRACE_DATA", str(ROOT))
 
     def program(name):

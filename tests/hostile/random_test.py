@@ -12,6 +12,7 @@ something else; a finding's line repeats it, and its files stay in SCRATCH. Exit
 import argparse
 import collections
 import datetime
+import json
 import multiprocessing
 import os
 import pathlib
@@ -43,7 +44,7 @@ SCENARIOS = [SCENARIO, "scenarios/nccl/all_reduce.yaml", "scenarios/hangs/missin
 class Inputs:
     """What is made once: files that a command line may name."""
 
-    def __init__(self, program, scratch):
+    def __init__(self, program, scratch, kinds):
         root = pathlib.Path(subprocess.run([program, "list", "data"], capture_output=True, text=True, check=True).stdout.strip())
         self.machines = {file.stem: file.read_text(encoding="utf-8") for file in sorted((root / "models/machines").glob("*.yaml"))}
         self.parts = [file.relative_to(root / "models/machines") for part in PARTS
@@ -51,6 +52,8 @@ class Inputs:
         self.gpus = [file.stem for file in self.parts if file.parts[0] == "gpus"] or ["H100"]
         for name in ("scenarios", "models/machines", "reports/published", "reports/measured/calibrate_threads"):
             shutil.copytree(root / name, scratch / name)  # a command line may write over any of them
+        if "command_line" not in kinds:
+            return
         (scratch / "empty").write_text("")
         (scratch / "binary").write_bytes(bytes(range(256)) * 8)
         (scratch / "odd.json").write_text('{"schema_version": 1, "kind": "timeline", "a": [1e999, "\\ud800", null]}')
@@ -156,7 +159,41 @@ def finding_in(code, error):
     return f"{len(error)} bytes of errors" if len(error) > LONGEST_ERROR else ""
 
 
-def run(program, scratch, seed, options, inputs):
+class Forks:
+    """Runs commands as forks of one process (many_commands.cc), and starts another after some thousands."""
+
+    MOST = 4000  # its own time counts, too
+
+    def __init__(self, program, scratch, sanitized):
+        self.words, self.sanitized, self.cwd = [str(pathlib.Path(program).with_name("many_commands"))], sanitized, scratch
+        self.errors, self.left, self.process = scratch / f"errors-{os.getpid()}", 0, None
+
+    def run(self, words, environment):
+        """A command's exit code, and its standard error."""
+        if self.left == 0:
+            self.close()
+            self.process = subprocess.Popen(self.words, cwd=self.cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                            preexec_fn=lambda: limits(self.sanitized))
+            self.left = self.MOST
+        self.left -= 1
+        self.process.stdin.write(json.dumps({"words": words, "environment": environment, "errors": str(self.errors)}) + "\n")
+        self.process.stdin.flush()
+        code = int(self.process.stdout.readline())
+        return code, self.errors.read_bytes()
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def start(program, scratch, words, environment, sanitized):
+    done = subprocess.run([program, *words], cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=environment | os.environ, preexec_fn=lambda: limits(sanitized), check=False)
+    return done.returncode, done.stderr
+
+
+def run(program, scratch, seed, options, inputs, forks):
     """One command: its kind, its exit code, and what was found, or an empty text."""
     rng = random.Random(seed)
     kind = rng.choice(options.only)
@@ -177,15 +214,13 @@ def run(program, scratch, seed, options, inputs):
         words = ["simulate", SCENARIO, "-m", machine_by_name(rng, inputs)]
     else:
         words = command_line(rng, inputs)
-    environment |= os.environ
-    done = subprocess.run([program, *words], cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          env=environment, preexec_fn=lambda: limits(options.sanitized))
-    why = finding_in(done.returncode, done.stderr.decode("utf-8", "replace"))
+    code, errors = forks.run(words, environment) if forks else start(program, scratch, words, environment, options.sanitized)
+    why = finding_in(code, errors.decode("utf-8", "replace"))
     if why and kind in ("machine_file", "machine_part"):
         shutil.copy(file, scratch / f"finding-{seed}.yaml")
     if kind == "machine_part":
         file.write_text(whole, encoding="utf-8")
-    return kind, done.returncode, f"{why} (seed {seed}): {shlex.join(words)}" if why else ""
+    return kind, code, f"{why} (seed {seed}): {shlex.join(words)}" if why else ""
 
 
 def main():
@@ -197,26 +232,31 @@ def main():
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal(), help="default: the day's")
     parser.add_argument("--only", nargs="+", default=["machine_file", "machine_name", "machine_part", "command_line"], metavar="KIND")
     parser.add_argument("--sanitized", action="store_true", help="the program reserves memory as sanitizers do")
+    parser.add_argument("--forks", action="store_true", help="of many_commands beside the program, which start sooner")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    os.environ["ASAN_OPTIONS"] = "intercept_tls_get_addr=0:exitcode=99:allocator_may_return_null=1"
+    os.environ["ASAN_OPTIONS"] = ("intercept_tls_get_addr=0:exitcode=99:allocator_may_return_null=1:malloc_context_size=2:"
+                                  "quarantine_size_mb=4:thread_local_quarantine_size_kb=64")
     os.environ["UBSAN_OPTIONS"] = "exitcode=99"
-    program, scratch = os.path.realpath(options.program), options.scratch.resolve()
+    program, scratch = os.path.abspath(options.program), options.scratch.resolve()
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    inputs = Inputs(program, scratch)
+    inputs = Inputs(program, scratch, options.only)
     begin = time.monotonic()
 
     def work(worker):
         counts, findings = collections.Counter(), []
+        forks = Forks(program, scratch, options.sanitized) if options.forks else None
         for number in range(worker, options.most, options.jobs):
             if time.monotonic() - begin > options.seconds:
                 break
-            kind, code, finding = run(program, scratch, options.seed * 10**9 + number, options, inputs)
+            kind, code, finding = run(program, scratch, options.seed * 10**9 + number, options, inputs, forks)
             counts[f"{kind} {code}"] += 1
             if finding:
                 findings.append(finding)
                 print("FOUND", finding[:2000], flush=True)
+        if forks:
+            forks.close()
         answers.put((counts, findings))
 
     answers = multiprocessing.Queue()
