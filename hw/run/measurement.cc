@@ -338,10 +338,15 @@ void Measurement::on_hang(const ProcessReport& report) {
   print_error("{}: no operation completed for {} s: the run hangs\n", program_.name,
               std::chrono::duration_cast<std::chrono::duration<double>>(options_.timeout).count());
   for (const std::string& line : outcome.explanation) print_error("  {}\n", line);
-  files_.write_outcome(std::move(outcome));
+  if (files_.write_outcome(std::move(outcome))) say_earlier_starts_stay();
   for (std::uint32_t p = 0; p < program_.processes; ++p) {
     std::filesystem::remove(hang_file(directory, p));
   }
+}
+
+void Measurement::say_earlier_starts_stay() const {
+  print_error("{}: the result keeps what earlier starts measured, and notes that this one failed\n",
+              program_.name);
 }
 
 void Measurement::end_hang() {
@@ -360,7 +365,7 @@ void Measurement::on_failed_operation(const std::string& what) {
   // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
   try {
     if (!is_root()) files_.join(plan_);
-    files_.write_outcome({Outcome::Kind::Failed, {what}});
+    if (files_.write_outcome({Outcome::Kind::Failed, {what}})) say_earlier_starts_stay();
   } catch (const std::exception& error) {  // the run ends all the same
     print_error("process {}: {}\n", processes_.rank(), error.what());
   }

@@ -58,6 +58,7 @@ class Measurement {
   void note_machine();
 
   void on_hang(const ProcessReport& report);
+  void say_earlier_starts_stay() const;
   void end_hang();
   void on_failed_operation(const std::string& what);
 

@@ -131,6 +131,7 @@ StartPlan ResultFiles::open(const StartRequest& request) {
 
 void ResultFiles::keep(Timeline result) {
   appends_ = true;
+  kept_is_complete_ = result.outcome.kind == Outcome::Kind::Completed && !result.regions.empty();
   kept_rows_ = std::move(result.regions);
   base_.lanes = std::move(result.lanes);
   base_.spans = std::move(result.spans);
@@ -150,6 +151,9 @@ void ResultFiles::join(const StartPlan& plan) {
   base_.origin.starts = result->origin.starts;
   if (!plan.keep_result) return;
   // Before the traced pass the result has this start's samples, too.
+  const std::set<std::uint32_t> own = starts_in(rows_);
+  is_written_ = std::ranges::any_of(starts_in(result->regions),
+                                    [&](std::uint32_t start) { return own.contains(start); });
   drop_starts(result->regions, starts_in(rows_));
   keep(std::move(*result));
 }
@@ -198,11 +202,32 @@ void ResultFiles::set_version(const std::string& key, const std::string& value) 
 void ResultFiles::write(bool complete) {
   const std::scoped_lock lock{mutex_};
   write_timeline(merged(), files_.result(), Over::Anything);
+  is_written_ = true;
   if (complete) std::filesystem::remove(files_.partial());
 }
 
-void ResultFiles::write_outcome(Outcome outcome) {
+bool ResultFiles::write_earlier_starts(const Outcome& outcome) {
+  const bool is_broken =
+      outcome.kind == Outcome::Kind::Failed || outcome.kind == Outcome::Kind::Timeout;
+  if (!is_broken || !kept_is_complete_) return false;
+  Timeline timeline = merged();
+  if (!is_written_) {  // only some of this start's repetitions are there
+    timeline.regions = kept_rows_;
+    const std::uint32_t first = next_start(kept_rows_);
+    std::erase_if(timeline.origin.starts,
+                  [&](const ProcessStart& start) { return start.start >= first; });
+  }
+  std::string& failed = timeline.origin.versions["failed_starts"];
+  if (!failed.empty()) failed += "; ";
+  failed += outcome.explanation.empty() ? "a start failed" : outcome.explanation.front();
+  write_timeline(timeline, files_.result(), Over::Anything);
+  std::filesystem::remove(files_.partial());
+  return true;
+}
+
+bool ResultFiles::write_outcome(Outcome outcome) {
   const std::scoped_lock lock{mutex_};
+  if (write_earlier_starts(outcome)) return true;
   const bool wrong_data = outcome.kind == Outcome::Kind::WrongData;
   Timeline timeline = merged();
   timeline.outcome = std::move(outcome);
@@ -212,6 +237,7 @@ void ResultFiles::write_outcome(Outcome outcome) {
   }
   write_timeline(timeline, files_.result(), Over::Anything);
   std::filesystem::remove(files_.partial());
+  return false;
 }
 
 void ResultFiles::add_start(ProcessStart start, const std::vector<nlohmann::json>& nodes) {

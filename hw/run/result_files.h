@@ -72,8 +72,10 @@ class ResultFiles {
   void set_version(const std::string& key, const std::string& value);
   /// Writes the result; `complete` false leaves the partial file for a later start.
   void write(bool complete);
-  /// The end of a run that went wrong; wrong data takes the samples with it.
-  void write_outcome(Outcome outcome);
+  /// The end of a run that went wrong; wrong data takes the samples with it. A start that hangs or
+  /// fails and was to join a result that is whole leaves that as it was, but for a note of it
+  /// (versions.failed_starts), and true comes back.
+  bool write_outcome(Outcome outcome);
   /// Notes this process launch, on what describe_environment() says on each node, in the result
   /// that is written next; its `environment`, `environments` and `gpus` are filled in here.
   void add_start(ProcessStart start, const std::vector<nlohmann::json>& nodes);
@@ -89,6 +91,9 @@ class ResultFiles {
   std::vector<RegionSamples> rows_;  ///< this start's, and an interrupted one's
   std::vector<RegionSamples> kept_rows_;
   bool appends_ = false;
+  bool kept_is_complete_ = false;  ///< what the earlier starts measured stands by itself
+  bool is_written_ = false;        ///< all of this start's untraced repetitions are in the result
+  bool write_earlier_starts(const Outcome& outcome);
   std::optional<OwnDirectory> own_;  ///< from open() on
   mutable std::mutex mutex_;
 };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -141,6 +142,25 @@ struct Merged {
   Timeline timeline;
 };
 
+/// The starts that completed, where there are any: the others are said, and take nothing away.
+std::vector<const Measured*> completed(const std::vector<const Measured*>& parts,
+                                       std::vector<std::string>& left_out) {
+  const auto is_complete = [](const Measured* part) {
+    return part->timeline.outcome.kind == Outcome::Kind::Completed;
+  };
+  std::vector<const Measured*> whole;
+  std::ranges::copy_if(parts, std::back_inserter(whole), is_complete);
+  if (whole.empty()) return parts;
+  for (const Measured* part : parts) {
+    if (is_complete(part)) continue;
+    left_out.push_back(
+        fmt::format("{}: a start of '{}' that did not complete; the other {} joined",
+                    part->file.string(), part->timeline.origin.scenario,
+                    whole.size() == 1 ? "one is" : fmt::format("{} are", whole.size())));
+  }
+  return whole;
+}
+
 Merged merge_parts(const std::vector<const Measured*>& parts, const fs::path& output) {
   refuse_same(parts);
   std::vector<Timeline> timelines;
@@ -206,8 +226,9 @@ MergedRuns merge_runs(const std::vector<fs::path>& roots, const fs::path& output
   // Everything is read and joined before anything is written.
   std::map<fs::path, std::vector<Merged>> by_place;
   std::vector<const Measured*> joined;
-  for (const auto& [hash, parts] : by_program) {
+  for (const auto& [hash, all_parts] : by_program) {
     try {
+      const std::vector<const Measured*> parts = completed(all_parts, left_out);
       Merged merged = merge_parts(parts, output);
       const fs::path place = merged.directory;
       by_place[place].push_back(std::move(merged));

@@ -292,6 +292,40 @@ TEST_F(ResultFilesTest, AnotherProcessCountsNoSampleTwice) {
   EXPECT_THAT(written.regions.at(0).samples_ns, ElementsAre(1, 2));
 }
 
+TEST_F(ResultFilesTest, AStartThatFailsTakesNothingFromEarlierOnes) {
+  {
+    ResultFiles first = files();
+    first.open({});
+    first.save_samples(samples({1, 2}, 0));
+    first.add_start(start(0), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
+    first.write(true);
+  }
+  StartRequest append;
+  append.when_there = WhenThere::Append;
+  const auto fail = [&](const char* why) {
+    ResultFiles later = files();
+    const StartPlan plan = later.open(append);
+    later.save_samples(samples({9}, plan.start));
+    later.add_start(start(plan.start), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
+    EXPECT_TRUE(later.write_outcome({Outcome::Kind::Failed, {why}}));
+  };
+  fail("an illegal address");
+  fail("the device is gone");
+  const Timeline kept = read_timeline(directory_ / kMeasuredFile);
+  EXPECT_EQ(kept.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_THAT(kept.regions.at(0).samples_ns, ElementsAre(1, 2));
+  EXPECT_THAT(kept.origin.starts, SizeIs(1));
+  EXPECT_EQ(kept.origin.versions.at("failed_starts"), "an illegal address; the device is gone");
+  ResultFiles last = files();
+  const StartPlan plan = last.open(append);
+  EXPECT_EQ(plan.start, 1U);
+  last.save_samples(samples({3}, plan.start));
+  last.write(true);
+  const Timeline joined = read_timeline(directory_ / kMeasuredFile);
+  EXPECT_THAT(joined.regions.at(0).samples_ns, ElementsAre(1, 2, 3));
+  EXPECT_EQ(joined.outcome.kind, Outcome::Kind::Completed);
+}
+
 TEST_F(ResultFilesTest, AForcedStartForgetsAnInterruptedOne) {
   {
     ResultFiles interrupted = files();

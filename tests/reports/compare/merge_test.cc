@@ -121,6 +121,23 @@ TEST_F(MergeRuns, LeavesOutWhatCannotBeReadOrJoinedAndSaysIt) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "all/c"));
 }
 
+TEST_F(MergeRuns, JoinsTheStartsThatCompletedAndSaysWhichDidNot) {
+  write("first/a", measured({10}, {0}));
+  Timeline cut = measured({99}, {0});
+  cut.outcome.kind = Outcome::Kind::Failed;
+  write("second/a", cut);
+  write("third/a", measured({20}, {0}));
+  const auto [written, left_out] = merge_runs(
+      {directory_ / "first", directory_ / "second", directory_ / "third"}, directory_ / "all");
+  EXPECT_THAT(written, ElementsAre(directory_ / "all/a"));
+  EXPECT_THAT(left_out,
+              ElementsAre(testing::AllOf(testing::HasSubstr("second/a/measured.timeline.json"),
+                                         testing::HasSubstr("did not complete; the other 2 are"))));
+  const Timeline a = read_timeline(directory_ / "all/a/measured.timeline.json");
+  EXPECT_THAT(a.regions.at(0).samples_ns, ElementsAre(10, 20));
+  EXPECT_THAT(a.regions.at(0).starts, ElementsAre(0, 1));
+}
+
 TEST_F(MergeRuns, WritesNothingWhenNothingIsLeft) {
   write("monday/b", measured({10}, {0}, "b"));
   std::ofstream{directory_ / "monday/b/environment.json"} << R"({"starts": [{"start": "x"}]})";
