@@ -14,6 +14,7 @@
 
 #include "hw/calibrate/plan.h"
 #include "hw/calibrate/record.h"
+#include "hw/cli/host_command.h"
 #include "hw/guard/together.h"
 #include "hw/node/environment.h"
 #include "hw/run/load_program.h"
@@ -44,6 +45,7 @@ struct CalibrateCommandLine {
   bool force = false;
   bool append = false;
   bool check_all = false;
+  double host_seconds = 8;  ///< 0: the host is not measured
   MeasureOptions options;
 };
 
@@ -103,6 +105,8 @@ class Calibration {
   int run() {
     prepare();
     announce();
+    if (is_root()) take_host();
+    world_.wait_quietly();
     for (std::size_t i = 0; i < steps_.size(); ++i) take(i);
     std::int64_t exit_code = kDone;
     at_root(world_, [&] { exit_code = conclude(); });
@@ -153,6 +157,19 @@ class Calibration {
           "for all of them",
           node_.processes, node_.gpus, node_.nodes > 1 ? " of a node" : "",
           node_.gpus * node_.nodes);
+    }
+  }
+
+  /// The host by itself, while the other processes sleep. What went wrong there ends nothing.
+  void take_host() const {
+    const fs::path file = line_.options.runs / "host.yaml";
+    const bool is_there = fs::exists(file) && !line_.force && !line_.append;
+    if (line_.host_seconds <= 0 || is_there) return;
+    try {
+      make_directory(line_.options.runs);
+      write_host_file(file, line_.host_seconds);
+    } catch (const std::runtime_error& error) {
+      say("the host was not measured: {}", error.what());
     }
   }
 
@@ -360,6 +377,10 @@ void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
   auto* force = sub.add_flag("--force", line->force, "Measure anew what is there");
   sub.add_flag("--append", line->append, "Add this start's samples to results that are there")
       ->excludes(force);
+  sub.add_option("--host-seconds", line->host_seconds,
+                 "Time for the host itself, whose file RUNS/host.yaml is; 0: leave it out")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
   sub.add_flag("--check", line->check_all, "Check the data of NCCL's sweeps, too");
   sub.callback([line, &exit_code, end_run] {
     end_all = end_run;

@@ -7,6 +7,7 @@
 
 #include "hw/cli/calibrate_command.h"
 #include "hw/cli/doctor_command.h"
+#include "hw/cli/host_command.h"
 #include "hw/cli/measure_command.h"
 #include "hw/cli/products_command.h"
 #include "scenarios/base/command_line/command.h"
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
       argc, argv, "Measures foretrace scenarios on this machine's GPUs.", FORETRACE_VERSION,
       {[](CLI::App& app, int& code) { foretrace::hw::add_measure_command(app, code, end_run); },
        [](CLI::App& app, int& code) { foretrace::hw::add_calibrate_command(app, code, end_run); },
-       foretrace::hw::add_doctor_command, foretrace::hw::add_products_command});
+       foretrace::hw::add_doctor_command, foretrace::hw::add_host_command,
+       foretrace::hw::add_products_command});
   // MPI still runs when this process failed alone: the others must not wait for it.
   if (mpi_runs()) end_run(exit_code);
   return exit_code;

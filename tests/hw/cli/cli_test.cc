@@ -70,6 +70,25 @@ TEST_F(HarnessCommandLine, SaysThatThisMachineHasNoGpu) {
   EXPECT_FALSE(std::filesystem::exists(runs_)) << "nothing was measured, nothing is written";
 }
 
+TEST_F(HarnessCommandLine, MeasuresTheHostWithoutAGpu) {
+  const Ended result = run_shell(hw("host --seconds 0 -o " + runs_.string()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("no GPU"));
+  std::ifstream file{runs_};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  for (const char* part : {"schema_version: 1", "host.core_memory_bandwidth: {value: ",
+                           "host.touch_bandwidth: {value: ", "source: measured, spread: "}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("host.launch_kernel")));
+}
+
+TEST_F(HarnessCommandLine, SaysBeforeItMeasuresThatTheHostsFileCannotBeWritten) {
+  const Ended result = run_shell(hw("host --seconds 60 -o /nowhere/host.yaml"));
+  EXPECT_EQ(result.exit_code, 4) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("/nowhere"));
+}
+
 TEST_F(HarnessCommandLine, SaysSoOnceForAllProcesses) {
   const Ended result =
       run_shell(hw("measure " + scenario("collectives/all_reduce.yaml") + output(), mpirun(2)));

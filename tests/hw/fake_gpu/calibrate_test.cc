@@ -65,7 +65,7 @@ class FakeCalibration : public FakeGpu {
 
   Ended calibrate(int processes, const std::string& more = "",
                   const std::string& environment = "") const {
-    return run_shell(fmt::format("{} {} {} calibrate --scenarios {} -o {} --repetitions 8 {}",
+    return run_shell(fmt::format("{} {} {} calibrate --host-seconds 0 --scenarios {} -o {} --repetitions 8 {}",
                                  environment, launcher(processes), FORETRACE_HW_FAKE,
                                  directory_.string(), (directory_ / "runs").string(), more));
   }
@@ -144,7 +144,7 @@ TEST_F(FakeCalibration, AProcessThatDiesEndsTheStartAndTheNextGoesOnBehindIt) {
 TEST_F(FakeCalibration, OnTwoHostsItSweepsWholeNodes) {
   add("calibration", "pair", kTwoProcesses);
   const Ended ended =
-      on_hosts("one:1,two:1", 2, "calibrate --repetitions 8 --scenarios " + directory_.string());
+      on_hosts("one:1,two:1", 2, "calibrate --host-seconds 0 --repetitions 8 --scenarios " + directory_.string());
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("2 nodes of 4 x"), HasSubstr("3 scenarios measured"),
                                   HasSubstr("skipped pair: needs 2 processes on one node")));
