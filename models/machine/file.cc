@@ -9,6 +9,7 @@
 
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
+#include "models/machine/parameter_reader.h"
 #include "models/machine/parts/composition.h"
 #include "models/machine/parts/gpu_facts.h"
 #include "models/machine/read_once.h"
@@ -24,7 +25,6 @@
 namespace foretrace {
 namespace {
 
-constexpr double kLargestSpread = 10;
 constexpr std::size_t kLongestName = 200;
 constexpr std::uint32_t kMostNodes = 100'000;
 constexpr std::uint32_t kMostGpusOfANode = 256;
@@ -217,74 +217,18 @@ class MachineReader {
   }
 
   void read_parameters(const YamlNode& node) {
-    MapReader map{node, "parameters", problems_};
-    for (std::size_t i = 0; i < kParamCount; ++i) {
-      const auto param = static_cast<Param>(i);
-      if (const YamlNode* entry = map.optional(info(param).key)) read_parameter(param, *entry);
+    for (auto& [param, value] : read_parameter_entries(node, sources_, problems_, &used_sources_)) {
+      own_.set(static_cast<std::size_t>(param));
+      machine_.set(param, std::move(value));
     }
-    map.finish();
-  }
-
-  void read_parameter(Param param, const YamlNode& node) {
-    MapReader map{node, fmt::format("parameter {}", info(param).key), problems_};
-    ParamValue value;
-    if (const YamlNode* text = map.required("value")) {
-      value.value = read_number(*text, info(param).unit);
-      check_range(param, value.value, *text);
-    }
-    if (const YamlNode* source = map.required("source")) take_source(*source, value);
-    if (const YamlNode* from = map.optional("from")) {
-      problems_.error(*from, "a parameter names its source and says no more",
-                      "sources: {ID: {class: assumed, text: \"...\"}} at the end, source: ID here");
-    }
-    if (const YamlNode* range = map.optional("range")) value.range = range->text;
-    if (const YamlNode* spread = map.optional("spread")) {
-      value.spread = read_number(*spread, ParamUnit::Ratio);
-      if (value.spread < 0 || value.spread > kLargestSpread) {
-        problems_.error(*spread, fmt::format("a spread lies between 0 and {}", kLargestSpread));
-      }
-    }
-    map.finish();
-    own_.set(static_cast<std::size_t>(param));
-    machine_.set(param, std::move(value));
-  }
-
-  void check_range(Param param, double value, const YamlNode& node) {
-    if (const auto problem = out_of_range(param, value)) problems_.error(node, *problem);
-    if (is_counted(param) && value != std::floor(value)) {
-      problems_.error(node, fmt::format("{} is a whole number", info(param).key));
-    }
-  }
-
-  double read_number(const YamlNode& node, ParamUnit unit) {
-    const Parsed<double> value = parse_value(node.text, unit);
-    if (value) return *value;
-    problems_.error(node, value.error().message, value.error().hint, value.error().offset);
-    return 1;
   }
 
   std::uint32_t read_count(const YamlNode& node, std::uint32_t most) {
-    const double value = read_number(node, ParamUnit::Count);
+    const double value = read_value(node, ParamUnit::Count, problems_);
     if (value >= 1 && value <= most && value == std::floor(value))
       return static_cast<std::uint32_t>(value);
     problems_.error(node, fmt::format("{} is not a count between 1 and {}", node.text, most));
     return 1;
-  }
-
-  void take_source(const YamlNode& node, ParamValue& value) {
-    std::vector<std::string> known;
-    for (const auto& source : sources_) {
-      known.push_back(source->id);
-      if (source->id != node.text) continue;
-      value.origin = source;
-      value.source = source->kind;
-      value.from = source->text;
-      used_sources_.insert(source->id);
-      return;
-    }
-    problems_.error(node, fmt::format("no source '{}' stands under sources:", node.text),
-                    known.empty() ? "sources: {ID: {class: assumed, text: \"...\"}} at the end"
-                                  : suggest(node.text, known));
   }
 
   void warn_of_unused_sources() {

@@ -68,6 +68,8 @@ class Machine {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;
+  std::string
+      host;  ///< in words, where a file of its own says it; empty: the host it was fitted on
   std::optional<Fabric> fabric;  ///< none: each operation has the network between nodes to itself
   std::vector<MachineFault> faults;
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -50,6 +51,15 @@ double read_loop(const std::string& path) {
 }
 
 }  // namespace
+
+bool has_loops(const std::string& path) {
+  const std::string text = read_text_file(path);
+  Problems unread{path};
+  const YamlNode root = parse_yaml(text, unread);
+  return std::ranges::any_of(root.entries, [](const YamlEntry& entry) {
+    return entry.key.text == "foretrace_host" || entry.key.text == "torch_loop";
+  });
+}
 
 KnownHost take_host(Machine& machine, const std::string& path) {
   KnownHost host{.file = path, .loop_seconds = read_loop(path)};

@@ -8,6 +8,10 @@
 
 namespace foretrace {
 
+/// Whether the file is one of loops, not of `foretrace-hw host`. Throws UsageError where it cannot
+/// be read.
+bool has_loops(const std::string& path);
+
 struct KnownHost {
   std::string file;
   double loop_seconds = 0;  ///< PyTorch's reference loop there

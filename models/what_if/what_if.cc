@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "models/machine/parts/host_part.h"
 #include "models/machine/value_text.h"
 #include "models/nccl/topology/machine.h"
 #include "models/what_if/names.h"
@@ -91,6 +92,7 @@ class WhatIf {
       refuse(text_, "a factor lies between 0.000001 and 1000000");
     }
     if (name == "nic") return change_nics();
+    if (name == "host" && value_.ends_with(".yaml")) return change_host();
     if (const WhatIfName* known = word(name)) return change_word(*known);
     const auto param = param_named(name);
     if (!param)
@@ -116,6 +118,18 @@ class WhatIf {
     if (const auto problem = out_of_range(Param::NvlinkBandwidth, then)) refuse(text_, *problem);
     machine_.node.nic_bandwidth = then;
     note("node.nic_bandwidth", now, then, ParamUnit::Rate);
+  }
+
+  /// Another host altogether: its own file.
+  void change_host() {
+    const std::string file{value_};
+    const Part host = load_part(PartFolder::Hosts, file);
+    const TakenHost taken =
+        take_host_part(machine_, host, [&](Param param, std::optional<double> from, double to) {
+          const ParamUnit unit = info(param).unit;
+          note(std::string{info(param).key}, from.value_or(0), to, unit);
+        });
+    machine_.host = describe(taken, host, file);
   }
 
   void change_word(const WhatIfName& known) {

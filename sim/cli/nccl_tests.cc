@@ -367,6 +367,7 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
       ->option_text("TEXT");
   add_machine_flag(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   add_size_flags(command, *options);
   add_run_flags(command, options->plan);
   add_fidelity_option(command, options->plan.fidelity);

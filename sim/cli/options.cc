@@ -160,6 +160,24 @@ void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs) {
       ->allow_extra_args(false);
 }
 
+std::string what_if_of_host(const std::string& file) {
+  if (file.ends_with(".yaml")) return "host=" + file;
+  throw UsageError{fmt::format(
+      "--host: '{}' is no .yaml file\n  hint: foretrace-hw host -o host.yaml measures a host",
+      file)};
+}
+
+void add_host_option(CLI::App& command, std::vector<std::string>& what_ifs) {
+  command
+      .add_option_function<std::string>(
+          "--host",
+          [&what_ifs](const std::string& file) {
+            what_ifs.insert(what_ifs.begin(), what_if_of_host(file));
+          },
+          "The machine's GPUs in another host: what foretrace-hw host wrote there")
+      ->option_text("FILE");
+}
+
 namespace {
 
 /// A word may change a hundred parameters, the one that it is named after first.

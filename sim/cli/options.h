@@ -55,6 +55,10 @@ void add_set_option(CLI::App& command, ParameterValues& values);
 
 /// Adds --with NAME=VALUE, which changes the machine: models/what_if/what_if.h.
 void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs);
+/// Adds --host FILE alone: the host's file goes first among the what-ifs.
+void add_host_option(CLI::App& command, std::vector<std::string>& what_ifs);
+/// The what-if that --host FILE is. Throws UsageError where FILE is none.
+std::string what_if_of_host(const std::string& file);
 
 /// Adds --without term=ID, which leaves terms of the model out (models/terms.def).
 void add_without_option(CLI::App& command, std::vector<std::string>& terms);

@@ -205,11 +205,11 @@ fs::path report_file(const ReportOptions& options) {
 
 /// The runs that can be read. One alone must be; of several, the others are listed in the page.
 std::vector<Run> load_runs(const std::vector<fs::path>& paths, const std::string& machine,
-                           std::vector<UnreadRun>& unread) {
+                           const std::vector<std::string>& with, std::vector<UnreadRun>& unread) {
   std::vector<Run> loaded;
   for (const fs::path& path : paths) {
     try {
-      loaded.push_back(run_of(path, machine));
+      loaded.push_back(run_of(path, machine, with));
     } catch (const UsageError& error) {
       if (paths.size() == 1) throw;
       print_error("{}\n", error.what());
@@ -223,8 +223,8 @@ std::vector<Run> load_runs(const std::vector<fs::path>& paths, const std::string
 int run_report(const ReportOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
   std::vector<UnreadRun> unread;
-  const std::vector<Shown> shown =
-      pair_up(load_runs(options.runs, options.machine_of_scenarios(), unread));
+  const std::vector<Shown> shown = pair_up(
+      load_runs(options.runs, options.machine_of_scenarios(), options.explained_with.with, unread));
   std::vector<ReportRun> runs;
   for (const Shown& one : shown) {
     try {
@@ -297,6 +297,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
   command.add_option("-m,--machine", options->explained_with.machine,
                      "Machine model for --explain, and to simulate a capture on; default: that of "
                      "the run's prediction, for a capture the default of simulate");
+  add_host_option(command, options->explained_with.with);
   command.callback([options, &exit_code] { exit_code = run_report(*options); });
 }
 

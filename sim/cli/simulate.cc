@@ -116,6 +116,14 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
   return true;
 }
 
+/// A host's own file is a what-if of the machine; loops are of captured programs alone.
+SimulateOptions with_host(SimulateOptions options) {
+  if (options.host.empty() || has_loops(options.host)) return options;
+  options.with.insert(options.with.begin(), what_if_of_host(options.host));
+  options.host.clear();
+  return options;
+}
+
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
   if (const auto serving = read_serving_scenario(text, options.file, options.parameters)) {
@@ -202,10 +210,11 @@ int run_simulate(const SimulateOptions& options) {
 }  // namespace
 
 void simulate_into(const std::filesystem::path& file, const std::string& machine,
-                   const std::filesystem::path& directory) {
+                   const std::vector<std::string>& with, const std::filesystem::path& directory) {
   SimulateOptions options;
   options.file = file.string();
   options.machine = machine;
+  options.with = with;
   options.run = directory.string();
   options.answers = false;
   run_simulate(options);
@@ -226,8 +235,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   add_without_option(command, options->without);
   command
       .add_option("--host", options->host,
-                  "Of a captured program: the host that it runs on, as python3 -m foretrace host "
-                  "wrote it there")
+                  "The machine's GPUs in another host: what foretrace-hw host wrote there; of a "
+                  "captured program also what python3 -m foretrace host did")
       ->option_text("FILE");
   command
       .add_option("--frontend", options->frontend,
@@ -260,7 +269,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   add_set_option(command, options->parameters);
   command.callback([options, &command, &exit_code] {
     options->machine_is_named = command.count("--machine") > 0;
-    exit_code = run_simulate(*options);
+    exit_code = run_simulate(with_host(*options));
   });
 }
 

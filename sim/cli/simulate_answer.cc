@@ -19,6 +19,7 @@ void print_text_answer(const Answered& of, const Timeline& timeline, const Simul
   if (!answer.empty()) {
     print_out("{}\non {}{}\n", answer, machine.name,
               of.machine_is_named ? "" : ", the default: --machine names another");
+    if (!machine.host.empty()) print_out("host: {}\n", machine.host);
   }
   if (step.capture) {
     print_out("\n{}{}",
@@ -99,6 +100,8 @@ void print_json_answer(const Answered& of, const Timeline& timeline, const Simul
                               {"scenario", timeline.origin.scenario},
                               {"file", of.file},
                               {"machine", machine.name},
+                              {"host", machine.host.empty() ? nlohmann::ordered_json(nullptr)
+                                                            : nlohmann::ordered_json(machine.host)},
                               {"completed", timeline.outcome.kind == Outcome::Kind::Completed},
                               {"explanation", timeline.outcome.explanation},
                               {"regions", regions_json(predicted_regions(timeline))}};

@@ -3,12 +3,13 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace foretrace {
 
-/// What `foretrace simulate FILE --machine MACHINE -o DIRECTORY` writes, with each of its warnings
-/// and notes on stderr, and no answer. Throws UsageError.
+/// What `foretrace simulate FILE --machine MACHINE --with ... -o DIRECTORY` writes, with each of
+/// its warnings and notes on stderr, and no answer. Throws UsageError.
 void simulate_into(const std::filesystem::path& file, const std::string& machine,
-                   const std::filesystem::path& directory);
+                   const std::vector<std::string>& with, const std::filesystem::path& directory);
 
 }  // namespace foretrace

@@ -69,7 +69,7 @@ def run_spreads(args):
         for round_, measured in [(args.round, args.measured), *args.also]:
             inside = stack.enter_context(rounds.opened(round_))
             every.append((inside, rounds.found(measured, round_, inside)))
-        print(spreads.spreads(every, args.foretrace, args.machine, args.gpus), end="")
+        print(spreads.spreads(every, args.foretrace, args.machine, args.gpus, args.known), end="")
     return 0
 
 
@@ -143,6 +143,7 @@ def main():
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")
+    sub.add_argument("--known", action="store_true", help="with each start's host known by its launches: blind.*_known")
     command("pack", run_pack, "move its files into one archive, and renew the index")
     sub = command("unpack", run_unpack, "write the files of its archive into a folder")
     sub.add_argument("into", nargs="?", type=pathlib.Path, help="default: the round's directory, which git ignores")

@@ -2,7 +2,10 @@
 
 The values of blind.* in a machine file (models/trust/blind.h): such that a band of them holds COVERED
 of the regions' medians. A region's error is that of its classes in quadrature, each times the part
-of the region's time that it decides, and of `rest`."""
+of the region's time that it decides, and of `rest`.
+
+Where the host is known (`known`), each start is predicted with `--with host=` what was predicted for a launch over the
+median launch of that start, as `simulate --host` does with a host's file; the classes of the host are printed."""
 
 import concurrent.futures
 import math
@@ -10,6 +13,7 @@ import os
 import statistics
 
 import evaluate
+import known_host
 import predict
 from generate import read_rows
 
@@ -75,7 +79,32 @@ def fit(points):
     return {name: value * scale for name, value in spreads.items()}
 
 
-def points_of(directory, measured, foretrace, machine, most_gpus):
+OF_HOSTS = ("allocations", "host_calls", "host_memory")
+
+
+def hosts_of(measured):
+    """The median launch of each start, in us."""
+    starts = {}
+    for of_program in known_host.launches_of(measured).values():
+        for start, us in of_program.items():
+            starts.setdefault(start, []).append(us)
+    return [statistics.median(us) for us in starts.values()]
+
+
+def predicted(foretrace, file, machine, hosts):
+    """The timeline; of known hosts the median of one for each, with what decides it on no certain host."""
+    plain = predict.simulate(foretrace, file, machine)
+    if not hosts:
+        return plain
+    factors = {f"{known_host.factor_of(plain, us):.2f}" for us in hosts}
+    known = known_host.middle([predict.simulate(foretrace, file, machine, [f"--with=host={factor}x"])
+                               for factor in sorted(factors)])
+    for region, other in zip(plain["regions"], known["regions"]):
+        region["samples_ns"] = other["samples_ns"]
+    return plain
+
+
+def points_of(directory, measured, foretrace, machine, most_gpus, known=False):
     starts = {}
     for row in measured:
         starts.setdefault(tuple(row[key] for key in evaluate.KEY), []).append(
@@ -83,7 +112,8 @@ def points_of(directory, measured, foretrace, machine, most_gpus):
     programs = [row for row in read_rows(directory / "programs.csv")
                 if int(row["gpus"]) <= most_gpus]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [pool.submit(predict.simulate, foretrace, directory / row["file"], machine)
+        hosts = hosts_of(measured) if known else []
+        runs = [pool.submit(predicted, foretrace, directory / row["file"], machine, hosts)
                 for row in programs]
     points = []
     for row, run in zip(programs, runs):
@@ -97,12 +127,16 @@ def points_of(directory, measured, foretrace, machine, most_gpus):
     return points
 
 
-def spreads(rounds, foretrace, machine, most_gpus=8):
+def spreads(rounds, foretrace, machine, most_gpus=8, known=False):
     """Lines for a machine file, from (directory, its measured.csv) of one or several rounds."""
     points = [point for directory, measured in rounds
-              for point in points_of(directory, read_rows(measured), foretrace, machine, most_gpus)]
+              for point in points_of(directory, read_rows(measured), foretrace, machine, most_gpus,
+                                  known)]
     found = fit(points)
     counts = {name: sum(shares.get(name, 0) >= 0.1 for _, shares in points) for name in found}
+    if known:
+        found = {f"{name}_known": found[name] for name in OF_HOSTS if name in found}
+        counts = {f"{name}_known": count for name, count in counts.items()}
     return "".join(f"  blind.{name}: {{value: {value:.3f}, source: blind_round, "
                    f"range: {counts[name] or len(points)} regions}}\n"
                    for name, value in sorted(found.items(), key=lambda one: one[0] != "rest"))

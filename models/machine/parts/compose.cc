@@ -9,6 +9,7 @@
 #include "models/machine/link_rules.h"
 #include "models/machine/parts/composition.h"
 #include "models/machine/parts/gpu_facts.h"
+#include "models/machine/parts/host_part.h"
 #include "models/machine/parts/kinds.h"
 #include "models/machine/parts/rules.h"
 #include "models/nccl/topology/machine.h"
@@ -62,6 +63,7 @@ class Composer {
     if (!has_kernels_of_donor()) leave_out_products();
     if (!has_attention_of_its_own()) leave_out("library.attention_forward");
     state_facts();
+    take_measured_host();
     return std::move(machine_);
   }
 
@@ -173,6 +175,13 @@ class Composer {
       machine_.leave_out(param);
       if (other.has(param)) machine_.set(param, carried_from(other, param, other.get(param).value));
     }
+  }
+
+  void take_measured_host() {
+    if (parts_.host.parameters.empty()) return;
+    const TakenHost taken =
+        take_host_part(machine_, parts_.host, [](Param, std::optional<double>, double) {});
+    machine_.host = foretrace::describe(taken, parts_.host, "hosts/" + parts_.host.name);
   }
 
   /// What the parts say themselves.

@@ -103,6 +103,7 @@ class PartReader {
       if (const YamlNode* word = map.optional(known.key)) read_word(known, *word);
     }
     if (const YamlNode* facts = map.required("facts")) read_facts(*facts);
+    if (part_.folder == PartFolder::Hosts) read_measured(map);
     map.finish();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
     return std::move(part_);
@@ -123,6 +124,43 @@ class PartReader {
       if (const YamlNode* entry = map.optional(known.key)) read_fact(known, *entry);
     }
     map.finish();
+  }
+
+  void read_measured(MapReader& map) {
+    if (const YamlNode* parameters = map.optional("parameters")) {
+      part_.parameters = read_parameter_entries(*parameters, sources_, problems_);
+      for (const auto& [param, value] : part_.parameters) {
+        if (is_of_hosts(param)) continue;
+        const std::string key{info(param).key};
+        const YamlNode* const node = child(*parameters, key);
+        problems_.error(
+            node == nullptr ? *parameters : *node, fmt::format("'{}' is nothing of a host's", key),
+            "a host's file has host.*, storage.*, copies of pageable memory and caches");
+      }
+    }
+    if (const YamlNode* others = map.optional("measured")) read_others(*others);
+  }
+
+  /// Quantities that no parameter stands for: read as strictly, and kept by nobody.
+  void read_others(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::Sequence) {
+      problems_.error(node, "'measured' is a list", "- {what: clock_gettime, value: 21 ns}");
+    }
+    for (const YamlNode& item : node.items) {
+      MapReader row{item, "a row of 'measured'", problems_};
+      static_cast<void>(row.required("what"));
+      static_cast<void>(row.required("value"));
+      static_cast<void>(row.optional("size"));
+      static_cast<void>(row.optional("spread"));
+      row.finish();
+    }
+  }
+
+  static const YamlNode* child(const YamlNode& map, std::string_view key) {
+    for (const YamlEntry& entry : map.entries) {
+      if (entry.key.text == key) return &entry.key;
+    }
+    return nullptr;
   }
 
   void read_fact(const FactInfo& known, const YamlNode& node) {
@@ -196,6 +234,19 @@ const std::vector<Part>& all_gpus() {
 }
 
 }  // namespace
+
+bool is_of_hosts(Param param) {
+  constexpr std::array kOthers{Param::PageableH2dBase,   Param::PageableH2dBandwidth,
+                               Param::PageableH2dCached, Param::PageableH2dCore,
+                               Param::PageableD2hBase,   Param::PageableD2hBandwidth,
+                               Param::PageableD2hFirst,  Param::PageableD2hFirstBandwidth,
+                               Param::FreshD2hBandwidth, Param::SmallPageableBandwidth,
+                               Param::CoreCache,         Param::HostCache,
+                               Param::KeptCache};
+  const std::string_view key = info(param).key;
+  return std::ranges::count(kOthers, param) != 0 || key.starts_with("host.") ||
+         key.starts_with("storage.");
+}
 
 std::string_view folder_name(PartFolder folder) {
   return kFolders[static_cast<std::size_t>(folder)];

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/machine/parameter_reader.h"
 #include "models/machine/source.h"
 #include "scenarios/base/text/diagnostic.h"
 
@@ -32,6 +33,7 @@ struct Part {
   std::string name, summary;
   std::map<std::string, std::string, std::less<>> words;
   std::map<std::string, Fact, std::less<>> facts;
+  std::vector<ParameterEntry> parameters;  ///< of a host that was measured: foretrace-hw host
 
   std::string word(std::string_view key) const;
   /// None where the file leaves it out, or says that there is no such thing.
@@ -41,6 +43,9 @@ struct Part {
 
 /// Reads a part's file; all mistakes at once.
 Checked<Part> read_part(std::string_view text, const std::string& file, PartFolder folder);
+
+/// Whether a host's file may say it: what its cores, memory and driver take, and no GPU's.
+bool is_of_hosts(Param param);
 
 /// The parts that there are.
 std::vector<std::string> part_names(PartFolder folder);

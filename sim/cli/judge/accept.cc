@@ -138,6 +138,7 @@ void add_accept_command(CLI::App& app, int& exit_code) {
       ->option_text("RESULTS...");
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   command
       .add_option(
           "--allow", options->allowed,

@@ -226,6 +226,7 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
   command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
   CLI::Option* const machine = add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   add_without_option(command, options->without);
   CLI::Option* const terms =
       command

@@ -17,6 +17,7 @@ struct CompareOptions {
   std::vector<std::filesystem::path> paths;
   std::string tolerance = "10%";
   std::string machine = kDefaultMachine;
+  std::vector<std::string> with;
   bool all = false;
   bool strict = false;
   OutputOptions output;
@@ -57,7 +58,8 @@ bool is_good(const Comparison& comparison, const CompareOptions& options) {
 
 int compare_one(const CompareOptions& options, double tolerance) {
   std::vector<Run> runs;
-  for (const auto& path : options.paths) runs.push_back(run_of(path, options.machine));
+  for (const auto& path : options.paths)
+    runs.push_back(run_of(path, options.machine, options.with));
   const TimelinePair pair = runs.size() == 1 ? pair_of(std::move(runs[0]))
                                              : pair_of(std::move(runs[0]), std::move(runs[1]));
   const Comparison comparison = compare_pair(pair, tolerance);
@@ -112,6 +114,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
                   "Regions may be off by this; always by 1.5 us or half the spread (default 10%)")
       ->option_text("PERCENT");
   add_machine_option(command, options->machine);
+  add_host_option(command, options->with);
   command.add_flag("--all", options->all,
                    "Pair every prediction below the directories with every measurement of the "
                    "same program; one line per region, then the accuracy over all");

@@ -149,6 +149,7 @@ void add_figures_command(CLI::App& app, int& exit_code) {
       ->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   command.add_option("--tolerance", options->tolerance, "Figures may be off by this (default 10%)")
       ->option_text("PERCENT");
   add_output_options(command, options->output);

@@ -39,11 +39,12 @@ class Scratch {
 };
 
 /// In a child: a process has one simulation, and --explain and other scenarios need theirs.
-Timeline predicted_in_a_child(const fs::path& file, const std::string& machine) {
+Timeline predicted_in_a_child(const fs::path& file, const std::string& machine,
+                              const std::vector<std::string>& with) {
   const Scratch scratch;
   const auto results = run_in_children({[&] {
     try {
-      simulate_into(file, machine, scratch.path());
+      simulate_into(file, machine, with, scratch.path());
     } catch (const UsageError& error) {
       print_error("{}\n", error.what());
       return std::vector<double>{};
@@ -58,7 +59,7 @@ Timeline predicted_in_a_child(const fs::path& file, const std::string& machine) 
 
 }  // namespace
 
-Run run_of(const fs::path& path, const std::string& machine) {
+Run run_of(const fs::path& path, const std::string& machine, const std::vector<std::string>& with) {
   const bool is_scenario = path.extension() == ".yaml" || path.extension() == ".yml";
   std::error_code none;  // what cannot be looked into is refused by load_run()
   const bool is_directory = fs::is_directory(path, none);
@@ -68,7 +69,7 @@ Run run_of(const fs::path& path, const std::string& machine) {
   const fs::path file = is_scenario ? path : path / kStepFile;
   Run run{.path = path, .predicted = std::nullopt, .measured = std::nullopt};
   if (fs::exists(path / kMeasuredFile)) run = load_run(path);
-  run.predicted = LoadedTimeline{file, predicted_in_a_child(file, machine)};
+  run.predicted = LoadedTimeline{file, predicted_in_a_child(file, machine, with)};
   return run;
 }
 

@@ -189,6 +189,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   command
       .add_option("--measured", options->measured,
                   "Where the measured timelines are: of x.yaml in DIR/x/")

@@ -351,6 +351,7 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   add_other_name(*command, "--type", type, options->type);
   add_machine_option(*command, options->machine);
   add_with_option(*command, options->with);
+  add_host_option(*command, options->with);
   add_without_option(*command, options->without);
   command->add_option("--arrays", options->arrays, "elementwise: the last is written, others read")
       ->check(CLI::Range(1, 3).description(""))

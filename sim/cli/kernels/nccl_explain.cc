@@ -207,6 +207,7 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       ->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   CLI::Option* const processes = command.add_option(
       "--processes", options->ranks, "Ranks, of a GPU each; default: all GPUs of the nodes");
   add_other_name(command, "--ranks", processes, options->ranks);

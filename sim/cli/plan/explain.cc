@@ -46,6 +46,7 @@ void add_explain_command(CLI::App& app, int& exit_code) {
   command.add_option("-m,--machine", options->with.machine,
                      "Machine model to simulate on; default: that of the run's prediction");
   add_with_option(command, options->with.with);
+  add_host_option(command, options->with.with);
   add_scenario_options(command, options->with.scenario, options->with.parameters);
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run_explain(*options); });

@@ -333,6 +333,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   command
       .add_option("--also", options->also,
                   "Answers the same of the machine changed by this, too, in the same table and "

@@ -234,6 +234,7 @@ void add_training_table_command(CLI::App& app, int& exit_code) {
       ->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_host_option(command, options->with);
   command.add_option("--only", options->only, "Only steps whose name has this");
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run_training_table(*options); });

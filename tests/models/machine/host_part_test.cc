@@ -1,0 +1,119 @@
+// A host of its own in a machine: what its file changes, and what it leaves.
+#include "models/machine/parts/host_part.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/base/text/diagnostic.h"
+
+namespace foretrace {
+namespace {
+
+using enum Param;
+using testing::HasSubstr;
+
+constexpr const char* kSources =
+    "sources:\n"
+    "  system: {class: datasheet, text: the system}\n"
+    "  measured: {class: fit, text: here, learned_from: [{other: this host}], command: "
+    "foretrace-hw "
+    "host}\n";
+
+Checked<Part> host_of(const std::string& parameters) {
+  const std::string text =
+      "schema_version: 1\nsummary: \"a host\"\nfacts:\n  cores: {value: 16, "
+      "source: system}\nparameters:\n" +
+      parameters + kSources;
+  return read_part(text, "host.yaml", PartFolder::Hosts);
+}
+
+Machine with_host(const std::string& parameters, TakenHost* taken = nullptr) {
+  Machine machine = load_machine("h200-1");
+  const Checked<Part> host = host_of(parameters);
+  EXPECT_TRUE(host) << render(host.error(), "");
+  const TakenHost took =
+      take_host_part(machine, *host, [](Param, std::optional<double>, double) {});
+  if (taken != nullptr) *taken = took;
+  return machine;
+}
+
+double of_plain(Param param) { return load_machine("h200-1").get(param).value; }
+
+TEST(HostPart, ItsParametersGoBeforeTheMachines) {
+  const Machine machine =
+      with_host("  host.touch_bandwidth: {value: 2 GB/s, source: measured, spread: 4%}\n");
+  EXPECT_DOUBLE_EQ(machine.get(HostTouchBandwidth).value, 2e9);
+  EXPECT_DOUBLE_EQ(machine.get(HostTouchBandwidth).spread, 0.04);
+  EXPECT_EQ(machine.get(HostTouchBandwidth).from, "here");
+  EXPECT_DOUBLE_EQ(machine.get(HostFillBandwidth).value, of_plain(HostFillBandwidth));
+}
+
+TEST(HostPart, ItsFactsStandWhereNoParameterOfItSaysThem) {
+  EXPECT_EQ(
+      with_host("  host.touch_bandwidth: {value: 2 GB/s, source: measured}\n").count(HostCores),
+      16U);
+  EXPECT_EQ(with_host("  host.cores: {value: 12, source: measured}\n").count(HostCores), 12U);
+}
+
+TEST(HostPart, OtherCallsTakeLongerAsItsLaunchesDo) {
+  const double launch = 2 * of_plain(HostLaunchKernel);
+  TakenHost taken;
+  const Machine machine =
+      with_host(fmt::format("  host.launch_kernel: {{value: {:.6f} us, source: measured}}\n"
+                            "  host.malloc: {{value: 30 us, source: measured}}\n",
+                            launch * 1e6),
+                &taken);
+  ASSERT_TRUE(taken.calls);
+  EXPECT_NEAR(*taken.calls, 2, 1e-5);
+  for (const Param param : {HostLaunchGemm, HostEventRecord, HostSynchronize, HostWakeEvent}) {
+    if (!machine.has(param)) continue;
+    EXPECT_NEAR(machine.get(param).value, 2 * of_plain(param), 1e-4 * of_plain(param))
+        << info(param).key;
+  }
+  EXPECT_DOUBLE_EQ(machine.get(HostMalloc).value, 30e-6);
+  EXPECT_DOUBLE_EQ(machine.get(HostFree).value, of_plain(HostFree)) << "no call of that class";
+}
+
+TEST(HostPart, WithoutItsLaunchesCallsStayAsTheyAre) {
+  TakenHost taken;
+  const Machine machine =
+      with_host("  host.touch_bandwidth: {value: 2 GB/s, source: measured}\n", &taken);
+  EXPECT_FALSE(taken.calls);
+  EXPECT_DOUBLE_EQ(machine.get(HostLaunchGemm).value, of_plain(HostLaunchGemm));
+}
+
+TEST(HostPart, TheBandOfAClassIsThatOfKnownHostsWhereItWasMeasured) {
+  const Machine plain = load_machine("h200-1");
+  ASSERT_TRUE(plain.has(BlindCallsKnown));
+  ASSERT_LT(plain.get(BlindCallsKnown).value, plain.get(BlindCalls).value);
+  const Machine machine =
+      with_host(fmt::format("  host.launch_kernel: {{value: {:.3f} us, source: measured}}\n", 3.9));
+  EXPECT_DOUBLE_EQ(machine.get(BlindCalls).value, plain.get(BlindCallsKnown).value);
+  EXPECT_DOUBLE_EQ(machine.get(BlindHostMemory).value, plain.get(BlindHostMemory).value)
+      << "its memory was not measured";
+}
+
+TEST(HostPart, WhatIsOfAGpuIsNothingOfAHosts) {
+  const Checked<Part> host = host_of("  kernel.base: {value: 2 us, source: measured}\n");
+  ASSERT_FALSE(host);
+  EXPECT_THAT(render(host.error(), ""), HasSubstr("'kernel.base' is nothing of a host's"));
+}
+
+TEST(HostPart, OtherPartsHaveNoParameters) {
+  const Checked<Part> link =
+      read_part("schema_version: 1\nlink: nvswitch\nfacts: {}\nparameters: {}\n", "l.yaml",
+                PartFolder::Links);
+  ASSERT_FALSE(link);
+  EXPECT_THAT(render(link.error(), ""), HasSubstr("parameters"));
+}
+
+TEST(HostPart, IsDescribedByItsSummaryAndItsCalls) {
+  const Checked<Part> host = host_of("  host.cores: {value: 12, source: measured}\n");
+  ASSERT_TRUE(host);
+  EXPECT_EQ(describe({.parameters = 1, .calls = 1.25}, *host, "host.yaml"),
+            "a host (host.yaml): 1 parameter; its calls take 1.25 times as long");
+}
+
+}  // namespace
+}  // namespace foretrace
