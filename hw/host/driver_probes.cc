@@ -3,14 +3,17 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/kernels.h"
+#include "hw/host/driver_device.h"
 #include "hw/host/pages.h"
 #include "hw/host/probes.h"
 #include "hw/host/timer.h"
@@ -20,50 +23,8 @@ namespace {
 
 using enum MeasuredUnit;
 using Values = std::vector<double>;
-
-constexpr std::size_t kKi = 1024, kMi = kKi * kKi, kGi = kKi * kMi;
-constexpr int kCallsInARow = 16;  // far fewer than a launch queue holds
-
-/// Bytes of the larger size beyond the smaller one, over the time beyond it.
-double slope(std::size_t small, double small_seconds, std::size_t large, double large_seconds) {
-  return static_cast<double>(large - small) / (large_seconds - small_seconds);
-}
-
-/// What all probes of the driver work with.
-struct Device {
-  Device() {
-    cuda_check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0));
-    cuda_check(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 0));
-    cuda_check(cudaMalloc(&memory, kMemory));
-    cuda_check(cudaHostAlloc(&pinned, kMi, cudaHostAllocPortable));
-    cuda_check(cudaEventCreateWithFlags(&timed, cudaEventDefault));
-    cuda_check(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
-  }
-  ~Device() {
-    for (cudaStream_t one : {stream, other}) cuda_ignore(cudaStreamDestroy(one));
-    cuda_ignore(cudaFree(memory));
-    cuda_ignore(cudaFreeHost(pinned));
-    for (cudaEvent_t one : {timed, untimed}) cuda_ignore(cudaEventDestroy(one));
-  }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-
-  /// Of one of some calls in a row, on an idle GPU.
-  template <class Function>
-  double call(Function&& function) const {
-    const double seconds = seconds_of([&] {
-      for (int i = 0; i < kCallsInARow; ++i) cuda_check(function());
-    });
-    cuda_check(cudaDeviceSynchronize());
-    return seconds / kCallsInARow;
-  }
-
-  static constexpr std::size_t kMemory = 64 * kMi;
-  cudaStream_t stream{}, other{};
-  void *memory{}, *pinned{};
-  cudaEvent_t timed{}, untimed{};
-};
-using Shared = std::shared_ptr<Device>;
+using namespace std::chrono_literals;
+using Shared = std::shared_ptr<DriverDevice>;
 
 cudaError_t launch(cudaStream_t stream) { return launch_spin(stream, {}, {}, 0, 1); }
 
@@ -83,20 +44,20 @@ Probe launches(const Shared& device) {
 
 Probe calls(const Shared& device) {
   return {
-      {{"cudaMemcpyAsync of 4 KiB, pinned", Time},
-       {"cudaMemsetAsync of 1 MiB", Time},
-       {"cudaEventRecord", Time},
-       {"cudaEventRecord, without timing", Time},
-       {"cudaStreamWaitEvent", Time},
-       {"cudaEventQuery", Time},
-       {"cudaStreamSynchronize, idle", Time},
-       {"cudaDeviceSynchronize, idle", Time},
+      {{"host.memcpy_async", Time},
+       {"host.memset", Time},
+       {"host.event_record", Time},
+       {"host.event_record_untimed", Time},
+       {"host.stream_wait_event", Time},
+       {"host.query", Time},
+       {"host.synchronize", Time},
+       {"host.device_synchronize", Time},
        {"cudaMallocAsync and cudaFreeAsync", Time}},
       [=] {
-        const Device& on = *device;
+        const DriverDevice& on = *device;
         Values values;
         values.push_back(on.call([&] {
-          return cudaMemcpyAsync(on.memory, on.pinned, 4 * kKi, cudaMemcpyHostToDevice, on.stream);
+          return cudaMemcpyAsync(on.memory, on.pinned, 32 * kKi, cudaMemcpyHostToDevice, on.stream);
         }));
         values.push_back(on.call([&] { return cudaMemsetAsync(on.memory, 0, kMi, on.stream); }));
         values.push_back(on.call([&] { return cudaEventRecord(on.timed, on.stream); }));
@@ -169,14 +130,27 @@ struct Times {
   double make = 0, give_back = 0;
 };
 
-Times device_memory(std::size_t bytes) {
-  void* at = nullptr;
-  Times times;
-  times.make = seconds_of([&] { cuda_check(cudaMalloc(&at, bytes)); });
-  times.give_back = seconds_of([&] { cuda_check(cudaFree(at)); });
-  // What is freed is cleared before it is given out again, at 400 GB/s or more.
-  std::this_thread::sleep_for(std::chrono::microseconds{bytes / (100 * kKi)});
-  return times;
+enum class Pause { None, Some };
+
+/// The median of some times in a row; behind a pause the driver takes several times as long.
+Times device_memory(std::size_t bytes, Pause pause) {
+  constexpr std::size_t kTimes = 5;
+  std::array<Times, kTimes + 1> all{};
+  for (Times& times : all) {
+    void* at = nullptr;
+    if (pause == Pause::Some) std::this_thread::sleep_for(10ms);
+    times.make = seconds_of([&] { cuda_check(cudaMalloc(&at, bytes)); });
+    if (pause == Pause::Some) std::this_thread::sleep_for(10ms);
+    times.give_back = seconds_of([&] { cuda_check(cudaFree(at)); });
+    if (pause == Pause::Some) return times;
+  }
+  const auto median = [&](double Times::*of) {
+    std::array<double, kTimes> values{};
+    for (std::size_t i = 0; i < kTimes; ++i) values[i] = all[i + 1].*of;  // the first warms up
+    std::ranges::nth_element(values, values.begin() + kTimes / 2);
+    return values[kTimes / 2];
+  };
+  return {median(&Times::make), median(&Times::give_back)};
 }
 
 Probe device_allocations() {
@@ -184,14 +158,20 @@ Probe device_allocations() {
            {"host.malloc_bandwidth", Rate},
            {"host.free", Time},
            {"host.free_bandwidth", Rate},
-           {"cudaMalloc", Time, "64MiB"},
-           {"cudaFree", Time, "64MiB"}},
+           {"cudaMalloc behind a pause", Time, "2MiB"},
+           {"cudaFree behind a pause", Time, "2MiB"},
+           {"cudaMalloc in a row", Time, "1GiB"},
+           {"cudaFree in a row", Time, "1GiB"}},
           [] {
-            const Times small = device_memory(kMi), middle = device_memory(64 * kMi),
-                        large = device_memory(kGi);
-            return Values{small.make,      slope(kMi, small.make, kGi, large.make),
-                          small.give_back, slope(kMi, small.give_back, kGi, large.give_back),
-                          middle.make,     middle.give_back};
+            constexpr std::size_t kLeast = DriverDevice::kPiece;
+            const Times small = device_memory(kLeast, Pause::None),
+                        rested = device_memory(kLeast, Pause::Some),
+                        middle = device_memory(128 * kMi, Pause::None),
+                        large = device_memory(kGi, Pause::None);
+            return Values{small.make,      slope(kLeast, small.make, 128 * kMi, middle.make),
+                          small.give_back, slope(kLeast, small.give_back, kGi, large.give_back),
+                          rested.make,     rested.give_back,
+                          large.make,      large.give_back};
           }};
 }
 
@@ -226,18 +206,22 @@ Probe pinned_allocations() {
            {"host.host_free_least", Time},
            {"host.host_free", Time},
            {"host.host_free_bandwidth", Rate},
-           {"cudaHostAlloc", Time, "1MiB"},
-           {"cudaFreeHost", Time, "1MiB"}},
+           {"cudaHostAlloc beside pinned memory with room in its piece", Time, "64KiB"},
+           {"cudaFreeHost beside it", Time, "64KiB"}},
           [] {
-            const Times least = pinned_memory(64 * kKi), small = pinned_memory(kMi),
-                        middle = pinned_memory(16 * kMi), large = pinned_memory(128 * kMi);
-            const double make = slope(16 * kMi, middle.make, 128 * kMi, large.make);
-            const double back = slope(16 * kMi, middle.give_back, 128 * kMi, large.give_back);
+            const Times least = pinned_memory(64 * kKi);
+            void* there = nullptr;
+            cuda_check(cudaHostAlloc(&there, 64 * kKi, cudaHostAllocPortable));
+            const Times small = pinned_memory(64 * kKi);
+            cuda_check(cudaFreeHost(there));
+            const Times middle = pinned_memory(4 * kMi), large = pinned_memory(128 * kMi);
+            const double make = slope(4 * kMi, middle.make, 128 * kMi, large.make);
+            const double back = slope(4 * kMi, middle.give_back, 128 * kMi, large.give_back);
             return Values{least.make,
-                          base(16 * kMi, middle.make, make),
+                          base(4 * kMi, middle.make, make),
                           make,
                           least.give_back,
-                          base(16 * kMi, middle.give_back, back),
+                          base(4 * kMi, middle.give_back, back),
                           back,
                           small.make,
                           small.give_back};
@@ -261,101 +245,6 @@ Probe registrations() {
           }};
 }
 
-enum class Source { Rewritten, Again };
-
-/// From its call to the stream's end.
-double upload(const Device& on, const HostPages& from, std::size_t bytes, Source source) {
-  const auto copy = [&] {
-    cuda_check(cudaMemcpyAsync(on.memory, from.data(), bytes, cudaMemcpyHostToDevice, on.stream));
-    cuda_check(cudaStreamSynchronize(on.stream));
-  };
-  if (source == Source::Rewritten) {
-    std::memset(from.data(), 1, from.bytes());
-  } else {
-    for (int i = 0; i < 3; ++i) copy();
-  }
-  return seconds_of(copy);
-}
-
-double download(const Device& on, const HostPages& to, std::size_t bytes) {
-  return seconds_of([&] {
-    cuda_check(cudaMemcpyAsync(to.data(), on.memory, bytes, cudaMemcpyDeviceToHost, on.stream));
-    cuda_check(cudaStreamSynchronize(on.stream));
-  });
-}
-
-Probe uploads(const Shared& device) {
-  auto large = std::make_shared<HostPages>(64 * kMi);
-  return {{{"copy.pageable_h2d_bandwidth", Rate},
-           {"copy.pageable_h2d_cached_bandwidth", Rate},
-           {"copy.pageable_h2d_core_bandwidth", Rate},
-           {"pageable upload", Time, "64KiB"},
-           {"pageable upload, waited for", Time, "1MiB"}},
-          [=] {
-            const auto at = [&](std::size_t bytes, Source source) {
-              return upload(*device, *large, bytes, source);
-            };
-            return Values{
-                slope(16 * kMi, at(16 * kMi, Source::Rewritten), 64 * kMi,
-                      at(64 * kMi, Source::Rewritten)),
-                slope(4 * kMi, at(4 * kMi, Source::Again), 16 * kMi, at(16 * kMi, Source::Again)),
-                slope(256 * kKi, at(256 * kKi, Source::Again), kMi, at(kMi, Source::Again)),
-                at(64 * kKi, Source::Rewritten), at(kMi, Source::Rewritten)};
-          }};
-}
-
-Probe downloads(const Shared& device) {
-  auto touched = std::make_shared<HostPages>(64 * kMi);
-  std::memset(touched->data(), 1, touched->bytes());
-  return {{{"copy.pageable_d2h_bandwidth", Rate},
-           {"copy.pageable_d2h_first_bandwidth", Rate},
-           {"copy.fresh_d2h_bandwidth", Rate},
-           {"pageable download to fresh pages of 4 KiB", Rate, "64MiB"},
-           {"pageable download to fresh pages of 2 MiB", Rate, "64MiB"},
-           {"pageable download", Time, "64KiB"},
-           {"pageable download, waited for", Time, "1MiB"}},
-          [=] {
-            const Device& on = *device;
-            const auto fresh = [&](std::size_t bytes, PageKind kind) {
-              return download(on, HostPages{bytes, kind}, bytes);
-            };
-            const auto at = [&](std::size_t bytes) { return download(on, *touched, bytes); };
-            const auto block = static_cast<double>(64 * kMi);
-            return Values{slope(16 * kMi, at(16 * kMi), 64 * kMi, at(64 * kMi)),
-                          slope(256 * kKi, at(256 * kKi), kMi, at(kMi)),
-                          slope(16 * kMi, fresh(16 * kMi, PageKind::Usual), 64 * kMi,
-                                fresh(64 * kMi, PageKind::Usual)),
-                          block / fresh(64 * kMi, PageKind::Small),
-                          block / fresh(64 * kMi, PageKind::Huge),
-                          at(64 * kKi),
-                          at(kMi)};
-          }};
-}
-
-/// cudaMemcpy from host to host: the driver's own loop.
-Probe host_copies() {
-  auto from = std::make_shared<HostPages>(64 * kMi);
-  auto to = std::make_shared<HostPages>(64 * kMi);
-  std::memset(from->data(), 1, from->bytes());
-  std::memset(to->data(), 1, to->bytes());
-  return {{{"host.copy_bandwidth", Rate}, {"host.copy_cached_bandwidth", Rate}}, [=] {
-            const auto copy = [&](std::size_t bytes, Source source) {
-              const auto once = [&] {
-                cuda_check(cudaMemcpy(to->data(), from->data(), bytes, cudaMemcpyHostToHost));
-              };
-              if (source == Source::Rewritten) std::memset(from->data(), 1, from->bytes());
-              if (source == Source::Again) {
-                for (int i = 0; i < 3; ++i) once();
-              }
-              return seconds_of(once);
-            };
-            return Values{
-                slope(16 * kMi, copy(16 * kMi, Source::Rewritten), 64 * kMi,
-                      copy(64 * kMi, Source::Rewritten)),
-                slope(kMi, copy(kMi, Source::Again), 8 * kMi, copy(8 * kMi, Source::Again))};
-          }};
-}
-
 }  // namespace
 
 std::vector<Probe> driver_probes() {
@@ -365,10 +254,12 @@ std::vector<Probe> driver_probes() {
     return {};
   }
   cuda_check(cudaSetDevice(0));
-  const auto device = std::make_shared<Device>();
-  return {launches(device),     calls(device),        products(device), lock(device),
-          device_allocations(), pinned_allocations(), registrations(),  uploads(device),
-          downloads(device),    host_copies()};
+  const auto device = std::make_shared<DriverDevice>();
+  std::vector<Probe> probes{launches(device), calls(device),        products(device),
+                            lock(device),     device_allocations(), pinned_allocations(),
+                            registrations()};
+  for (Probe& probe : copy_probes(device)) probes.push_back(std::move(probe));
+  return probes;
 }
 
 }  // namespace foretrace::hw

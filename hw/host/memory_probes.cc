@@ -99,17 +99,45 @@ Probe fills() {
           }};
 }
 
-/// As operators on the CPU go through memory and compute (execute/cpu_team.h).
-Probe cores(std::uint32_t threads, std::size_t memory, std::vector<Quantity> of_bytes_and_flops) {
-  auto team = std::make_shared<CpuTeam>(threads, memory);
-  return {std::move(of_bytes_and_flops), [=] {
-            constexpr double kBytes = 128.0 * kMi, kFlops = 2e8;
-            const double bytes = kBytes * threads, flops = kFlops * threads;
-            // The second is measured: the threads are awake, and their memory is touched.
-            team->run(0, bytes / 4);
-            const double going = seconds_of([&] { team->run(0, bytes); });
-            const double computing = seconds_of([&] { team->run(flops, 0); });
-            return std::vector{bytes / going, flops / computing};
+/// Bytes and flops a second of a team, as operators on the CPU go through memory and compute
+/// (execute/cpu_team.h).
+struct TeamRates {
+  double memory = 0, flops = 0;
+};
+TeamRates rates_of(CpuTeam& team) {
+  constexpr double kBytes = 128.0 * kMi, kFlops = 2e8;
+  const double bytes = kBytes * team.size(), flops = kFlops * team.size();
+  // The second is measured: the threads are awake, and their memory is touched.
+  team.run(0, bytes / 4);
+  const double going = seconds_of([&] { team.run(0, bytes); });
+  const double computing = seconds_of([&] { team.run(flops, 0); });
+  return {bytes / going, flops / computing};
+}
+
+/// One core, half of them and all: hardware threads of one core share it.
+Probe cores(std::uint32_t count, std::size_t memory) {
+  const std::uint32_t half = std::max(1U, count / 2);
+  auto one_team = std::make_shared<CpuTeam>(1, memory);
+  auto half_team = std::make_shared<CpuTeam>(half, memory);
+  auto all_team = std::make_shared<CpuTeam>(count, memory);
+  std::vector<Quantity> quantities{{"host.core_memory_bandwidth", Rate},
+                                   {"host.core_flops", FlopRate},
+                                   {"host.memory_bandwidth", Rate}};
+  constexpr std::uint32_t kOfTwo = 3;  // fewer have no half between one and all
+  if (count > kOfTwo) {
+    quantities.insert(quantities.end(), {{"host.flops_share", Ratio},
+                                         {"host.half_memory_share", Ratio},
+                                         {"host.half_flops_share", Ratio}});
+  }
+  return {std::move(quantities), [=] {
+            const TeamRates one = rates_of(*one_team), some = rates_of(*half_team),
+                            all = rates_of(*all_team);
+            return std::vector{one.memory,
+                               one.flops,
+                               all.memory,
+                               all.flops / one.flops / count,
+                               some.memory / one.memory / half,
+                               some.flops / one.flops / half};
           }};
 }
 
@@ -146,16 +174,7 @@ std::vector<Probe> memory_probes(const HostSystem& system) {
   // Larger than any cache, and little of what there is.
   const std::size_t memory =
       std::clamp<std::size_t>(system.memory / 16, 4 * kLongBlock, CpuTeam::kMemory);
-  probes.push_back(
-      cores(1, memory, {{"host.core_memory_bandwidth", Rate}, {"host.core_flops", FlopRate}}));
-  probes.push_back(
-      cores(system.cores, memory,
-            {{"host.memory_bandwidth", Rate}, {"arithmetic of all cores at once", FlopRate}}));
-  if (system.cores > 3) {
-    probes.push_back(cores(
-        system.cores / 2, memory,
-        {{"memory, half of the cores", Rate}, {"arithmetic of half of the cores", FlopRate}}));
-  }
+  probes.push_back(cores(system.cores, memory));
   probes.push_back(page_cache());
   return probes;
 }

@@ -7,18 +7,47 @@
 
 namespace foretrace::cost {
 
+namespace {
+
+/// What so many threads get together: on a line between one core, half of the cores, each of which
+/// gets a share of that, and all of them.
+double on_the_line(Reading& read, std::uint32_t threads, double one, double half_share,
+                   double all) {
+  const double at_work = threads_at_work(read, threads);
+  const double cores = std::max(1U, read.count(Param::HostCores));
+  const double middle = std::max(1.0, cores / 2);
+  const double of_half = middle * one * half_share;
+  if (at_work <= middle) {
+    return middle > 1 ? one + (of_half - one) * (at_work - 1) / (middle - 1) : one;
+  }
+  return of_half + (all - of_half) * (at_work - middle) / (cores - middle);
+}
+
+}  // namespace
+
 std::uint32_t threads_at_work(Reading& read, std::uint32_t threads) {
   const std::uint32_t cores = std::max(1U, read.count(Param::HostCores));
   return threads == 0 ? cores : std::min(threads, cores);
 }
 
 double parallel_flops(Reading& read, std::uint32_t threads) {
-  return threads_at_work(read, threads) * read.rate(Param::HostCoreFlops);
+  using enum Param;
+  const double one = read.rate(HostCoreFlops);
+  if (!read.has(HostHalfFlops) || !read.has(HostAllFlops)) {
+    return threads_at_work(read, threads) * one;
+  }
+  const double all = read.count(HostCores) * one * read.value(HostAllFlops);
+  return on_the_line(read, threads, one, read.value(HostHalfFlops), all);
 }
 
 double parallel_bandwidth(Reading& read, std::uint32_t threads) {
-  return std::min(threads_at_work(read, threads) * read.rate(Param::HostCoreMemory),
-                  read.rate(Param::HostMemoryBandwidth));
+  using enum Param;
+  const double one = read.rate(HostCoreMemory);
+  const double all = read.rate(HostMemoryBandwidth);
+  const double asked = read.has(HostHalfMemory)
+                           ? on_the_line(read, threads, one, read.value(HostHalfMemory), all)
+                           : threads_at_work(read, threads) * one;
+  return std::min(asked, all);
 }
 
 Duration until_all_begin(Reading& read, std::uint32_t threads) {

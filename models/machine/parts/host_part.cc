@@ -41,6 +41,12 @@ class HostTaker {
 
   TakenHost take() {
     TakenHost taken{host_.parameters.size(), call_factor()};
+    // How many hardware threads share a core is the host's own.
+    if (gives(host_, HostCores) || host_.value("cores")) {
+      for (const Param share : {HostHalfFlops, HostAllFlops, HostHalfMemory}) {
+        machine_.leave_out(share);
+      }
+    }
     for (const auto& [param, value] : host_.parameters) set(param, value);
     state("cores", HostCores);
     state("memory", HostMemory);

@@ -49,6 +49,23 @@ TEST(ParallelTime, OfBothIsTheSlowerOnes) {
   EXPECT_EQ(takes(0, {}, 0), 5_us) << "nothing to do";
 }
 
+/// Eight hardware threads of four cores: four of them compute 32 Gflop/s, 0.8 of four times 10,
+/// and all of them 44.
+TEST(ParallelTime, OfHardwareThreadsIsOnALineBetweenWhatWasMeasured) {
+  Machine machine = host_with_cores();
+  machine.set(HostHalfFlops, {.value = 0.8, .from = {}, .range = {}});
+  machine.set(HostAllFlops, {.value = 0.55, .from = {}, .range = {}});
+  machine.set(HostHalfMemory, {.value = 0.75, .from = {}, .range = {}});
+  Reading read{machine};
+  EXPECT_DOUBLE_EQ(parallel_flops(read, 1), 10e9);
+  EXPECT_NEAR(parallel_flops(read, 2), 10e9 + 22e9 / 3, 1) << "a third of the way to four";
+  EXPECT_DOUBLE_EQ(parallel_flops(read, 4), 32e9);
+  EXPECT_DOUBLE_EQ(parallel_flops(read, 6), 38e9) << "half of the way to eight";
+  EXPECT_DOUBLE_EQ(parallel_flops(read, 0), 44e9);
+  EXPECT_DOUBLE_EQ(parallel_bandwidth(read, 4), 6e9) << "not 8";
+  EXPECT_DOUBLE_EQ(parallel_bandwidth(read, 8), 12e9);
+}
+
 TEST(ReadFileTime, IsWhatOneReaderGets) {
   EXPECT_EQ(answer(host_with_cores(), read_file_time, Bytes{1'000'000}), 1100_us);
   EXPECT_EQ(answer(host_with_cores(), read_file_time, Bytes{0}), 100_us);

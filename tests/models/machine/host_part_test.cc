@@ -94,6 +94,24 @@ TEST(HostPart, TheBandOfAClassIsThatOfKnownHostsWhereItWasMeasured) {
       << "its memory was not measured";
 }
 
+TEST(HostPart, OfAComposedMachineIsNamedByIt) {
+  const Machine machine = load_machine("8xB200@rented-16");
+  EXPECT_DOUBLE_EQ(machine.get(HostLaunchKernel).value, 4.345e-6);
+  EXPECT_EQ(machine.count(HostCores), 16U);
+  EXPECT_THAT(machine.host, HasSubstr("one H200 (hosts/rented-16)"));
+  EXPECT_TRUE(load_machine("8xB200").host.empty());
+}
+
+TEST(HostPart, WhoseCoresAreOthersTakesAwayHowTheMachinesShare) {
+  ASSERT_TRUE(load_machine("h200-1").has(HostAllFlops));
+  EXPECT_FALSE(with_host("  host.cores: {value: 12, source: measured}\n").has(HostAllFlops));
+  EXPECT_DOUBLE_EQ(with_host("  host.cores: {value: 12, source: measured}\n"
+                             "  host.flops_share: {value: 0.7, source: measured}\n")
+                       .get(HostAllFlops)
+                       .value,
+                   0.7);
+}
+
 TEST(HostPart, WhatIsOfAGpuIsNothingOfAHosts) {
   const Checked<Part> host = host_of("  kernel.base: {value: 2 us, source: measured}\n");
   ASSERT_FALSE(host);
