@@ -53,7 +53,9 @@ class HostTaker {
     state("memory_bandwidth", HostMemoryBandwidth);
     if (taken.calls) scale_calls(*taken.calls);
     for (const auto& [unknown, known] : kBandsOfHosts) {
-      if (machine_.has(known) && gives_class(host_, unknown)) set(unknown, machine_.get(known));
+      if (gives_class(host_, unknown) && is_narrower(known, unknown)) {
+        set(unknown, machine_.get(known));
+      }
     }
     if (const auto sockets = host_.value("sockets")) {
       machine_.node.sockets = static_cast<std::uint32_t>(*sockets);
@@ -68,6 +70,14 @@ class HostTaker {
       return value.value / machine_.get(param).value;
     }
     return {};
+  }
+
+  /// Both as well known: bands of another GPU's programs do not stand for this one's.
+  bool is_narrower(Param known, Param unknown) const {
+    if (!machine_.has(known) || !machine_.has(unknown)) return false;
+    const ParamValue& of_known = machine_.get(known);
+    const ParamValue& of_unknown = machine_.get(unknown);
+    return of_known.value < of_unknown.value && of_known.trusted_as() <= of_unknown.trusted_as();
   }
 
   void set(Param param, ParamValue value) {

@@ -65,9 +65,10 @@ class FakeCalibration : public FakeGpu {
 
   Ended calibrate(int processes, const std::string& more = "",
                   const std::string& environment = "") const {
-    return run_shell(fmt::format("{} {} {} calibrate --host-seconds 0 --scenarios {} -o {} --repetitions 8 {}",
-                                 environment, launcher(processes), FORETRACE_HW_FAKE,
-                                 directory_.string(), (directory_ / "runs").string(), more));
+    return run_shell(
+        fmt::format("{} {} {} calibrate --host-seconds 0 --scenarios {} -o {} --repetitions 8 {}",
+                    environment, launcher(processes), FORETRACE_HW_FAKE, directory_.string(),
+                    (directory_ / "runs").string(), more));
   }
 
   nlohmann::json step(const std::string& where) const {
@@ -88,6 +89,25 @@ TEST_F(FakeCalibration, MeasuresEveryScenarioOnTheFirstProcessesOfTheStart) {
             "large=8192KiB ranks=4 small=64B");
   EXPECT_THAT(ended.output, AllOf(HasSubstr("[4/4] 4_ranks/sweep"), HasSubstr("s left"),
                                   HasSubstr("4 scenarios measured"), HasSubstr("foretrace fit ")));
+}
+
+TEST_F(FakeCalibration, MeasuresTheHostFirstAndKeepsItsFile) {
+  const std::string command =
+      fmt::format("{} calibrate --host-seconds 0.01 --scenarios {} -o {} --repetitions 2",
+                  FORETRACE_HW_FAKE, directory_.string(), (directory_ / "runs").string());
+  const Ended ended = run_shell(command);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const auto text_of_host = [&] {
+    std::ifstream in{directory_ / "runs" / "host.yaml"};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  };
+  const std::string measured = text_of_host();
+  for (const char* part : {"  host.cores: {value: ", "  host.launch_kernel: {value: ",
+                           "  host.memcpy_async: {value: ", "command: \"foretrace-hw host"}) {
+    EXPECT_THAT(measured, HasSubstr(part));
+  }
+  ASSERT_EQ(run_shell(command).exit_code, 0);
+  EXPECT_EQ(text_of_host(), measured);
 }
 
 TEST_F(FakeCalibration, ARunCarriesItsScenario) {
@@ -144,7 +164,8 @@ TEST_F(FakeCalibration, AProcessThatDiesEndsTheStartAndTheNextGoesOnBehindIt) {
 TEST_F(FakeCalibration, OnTwoHostsItSweepsWholeNodes) {
   add("calibration", "pair", kTwoProcesses);
   const Ended ended =
-      on_hosts("one:1,two:1", 2, "calibrate --host-seconds 0 --repetitions 8 --scenarios " + directory_.string());
+      on_hosts("one:1,two:1", 2,
+               "calibrate --host-seconds 0 --repetitions 8 --scenarios " + directory_.string());
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("2 nodes of 4 x"), HasSubstr("3 scenarios measured"),
                                   HasSubstr("skipped pair: needs 2 processes on one node")));
