@@ -26,6 +26,16 @@ std::optional<double> value_of(std::string_view fact, const Part& gpu) {
   return {};
 }
 
+/// What the board may draw for each operation of its peak, over what `base`'s may; 1 where they are
+/// not the same chip. What more watts than the measured GPU's are good for was not seen: the 900 of
+/// a GH200 are its CPU's, too.
+double watts_ratio(const Part& gpu, const Part& base) {
+  const bool is_same_chip = gpu.value("sm_count") == base.value("sm_count") &&
+                            gpu.value("capability") == base.value("capability");
+  if (!is_same_chip) return 1;
+  return std::min(1.0, ratio_of("power", gpu, base) / ratio_of("bf16", gpu, base));
+}
+
 }  // namespace
 
 std::string_view fact_of(Param param) {
@@ -36,6 +46,7 @@ std::string_view fact_of(Param param) {
 }
 
 double ratio_of(std::string_view fact, const Part& gpu, const Part& base) {
+  if (fact == "watts") return watts_ratio(gpu, base);
   const auto here = value_of(fact, gpu), there = value_of(fact, base);
   if (here && there && *there > 0) return *here / *there;
   // Types that a datasheet leaves out go with the one that all of them have.
@@ -61,6 +72,8 @@ double carried_value(Param param, double value, const Part& gpu, const Part& bas
       return value / ratio;
     case ParamUnit::Size:
       return fact == "l2_size" ? value * ratio : value;
+    case ParamUnit::Ratio:
+      return fact == "watts" ? value * ratio : value;
     default:
       return value;
   }

@@ -88,6 +88,28 @@ TEST(Composition, CarriesRatiosOverByTheFactsOfBothGpus) {
               HasSubstr("carried over from h200-nvswitch-8 by memory_bandwidth"));
 }
 
+TEST(Composition, LosesTheClockSoonerWithFewerWattsForTheSameChip) {
+  const auto free = [](const char* name) {
+    return load_machine(name).get(Param::ProductsFreeRandom).value;
+  };
+  EXPECT_DOUBLE_EQ(free("8xH100-SXM-96"), free("8xH100-SXM") * 500 / 700);
+  EXPECT_DOUBLE_EQ(free("1xH100-NVL"), free("8xH100-SXM") * 400 / 700 * 989.4 / 835.5);
+  EXPECT_DOUBLE_EQ(free("1xGH200"), free("8xH200-SXM")) << "its CPU has some of its 900 W";
+  EXPECT_DOUBLE_EQ(free("8xL40S"), free("8xH200-SXM")) << "another chip";
+}
+
+TEST(Composition, HasTheMemoryThatItsRuntimeReportsAndNotTheMakersGigabytes) {
+  const auto memory = [](const char* name) {
+    return load_machine(name).get(Param::GpuMemory).value;
+  };
+  EXPECT_DOUBLE_EQ(memory("1xH200-NVL"), 139.8 * 0x1p30) << "141 GB says the maker";
+  EXPECT_DOUBLE_EQ(memory("8xB200"), 178.35 * 0x1p30);
+  EXPECT_EQ(memory("8xB200"), memory("b200-nvswitch-8"));
+  // What was measured is what PyTorch's messages say, to their last digit.
+  EXPECT_NEAR(memory("8xH200-SXM"), 139.8 * 0x1p30, 0.01 * 0x1p30);
+  EXPECT_NEAR(memory("8xH100-SXM"), 79.18 * 0x1p30, 0.01 * 0x1p30);
+}
+
 TEST(Composition, HasAttentionByFactsWhereNobodyMeasuredIt) {
   for (const char* const name : {"8xL40S", "8xB200", "1xA100", "8xMI300X", "1xH20"}) {
     const Machine machine = load_machine(name);
