@@ -181,10 +181,10 @@ void Decoder::core() {
   if (model_.sinks) on_backward([this] { give_small(model_.heads / step_.tensor); });
   if (!step_.flash_attention) return unfused_attention();
   const bool is_split = step_.context > 1;
-  if (step_.recompute != Recompute::Products || !runs_again_) {
+  if (!keeps_attention() || !runs_again_) {
     is_split ? ring_attention() : attend(causal_attention(layer));
   }
-  if (step_.recompute == Recompute::Products && !keeps_) {
+  if (keeps_attention() && !keeps_) {
     kept_.push_back(memory_.allocate(Part::Activations, tokens_ * mixed_ * kBf16));
   }
   const Memory::Id inputs = save(layer.rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);

@@ -78,6 +78,7 @@ class Checker {
       error("float16 is expanded for 'framework: pytorch' only", "'compute: bfloat16'",
             {"precision/compute"});
     }
+    if (step_.shard > 0) hybrid();
     if (step_.sharding == Sharding::Fsdp && step_.pipeline > 1) {
       error("'fsdp' gathers parameters for every micro-batch of a pipeline: not expanded",
             "'sharding: zero1' or 'pipeline: 1'", {"sharding"});
@@ -116,9 +117,38 @@ class Checker {
           "them",
           "'framework: pytorch'", {"compiled"});
     }
+    if (step_.half_loss && (step_.fused_loss || step_.loss_parallel || step_.hands_out_outputs())) {
+      error("a loss in bfloat16 is expanded where it is separate and whole",
+            "'loss: separate', 'parallel: {loss: false}', 'return_outputs: false'", {"loss_type"});
+    }
+    if (step_.recompute_every > 1 && step_.recompute != Recompute::Full) {
+      error("'recompute_every' is of whole layers", "'recompute: full'", {"recompute_every"});
+    }
+    if (step_.keeps.any()) keeps();
     if (step_.recompute == Recompute::Products && !step_.is_eager()) {
       error("'recompute: products' is torchtitan's", "'framework: pytorch', or 'recompute: full'",
             {"recompute"});
+    }
+  }
+  void hybrid() {
+    if (step_.sharding != Sharding::Fsdp || step_.replicas() % step_.shard != 0) {
+      error(fmt::format("{} replicas are no copies that {} share", step_.replicas(), step_.shard),
+            "'sharding: fsdp', and a divisor of the replicas", {"fsdp/shard"});
+    }
+    if (step_.expert > 1) {
+      error("experts are shared over all replicas, not within a copy", "'expert: 1', or no 'shard'",
+            {"fsdp/shard"});
+    }
+  }
+  void keeps() {
+    if (step_.recompute != Recompute::Full || !step_.is_eager()) {
+      error("'keeps' is what layers keep that PyTorch or JAX recomputes",
+            "'recompute: full' with 'framework: pytorch'", {"keeps"});
+    }
+    const bool is_dense = model_.experts == 0 && model_.latent.keys == 0;
+    if (!is_dense || !step_.flash_attention) {
+      error("'keeps' is expanded for dense layers, with a kernel for attention",
+            "'recompute: full' alone", {"keeps"});
     }
   }
   void narrow() {

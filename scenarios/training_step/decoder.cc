@@ -174,7 +174,7 @@ void Decoder::block(std::int64_t group) {
   layer_ = layer;
   hooks_.before_forward(group);
   on_backward([this, group] { hooks_.after_backward(group); });
-  if (!recomputes_block()) {
+  if (!recomputes_block(group)) {
     block_forward();
   } else {
     const Memory::Id input = save(stream_ * norm_tokens_ * model_.hidden);
@@ -214,9 +214,10 @@ void Decoder::block_forward() {
 void Decoder::update() {
   const bool is_shared = step_.sharding >= Sharding::Zero1;
   const std::int64_t experts = step_.is_frozen() ? 0 : held_experts();
-  const std::int64_t elements =
-      (trained_parameters() - experts) / (is_shared ? step_.replicas() : 1) +
-      experts / (is_shared ? step_.expert_data() : 1);
+  const std::int64_t elements = (trained_parameters() - experts) / (step_.is_hybrid() ? step_.shard
+                                                                    : is_shared ? step_.replicas()
+                                                                                : 1) +
+                                experts / (is_shared ? step_.expert_data() : 1);
   // Megatron's is of float32 copies of the parameters.
   const bool is_wide = step_.float32_parameters || step_.is_megatron();
   const std::int64_t parameter = is_wide ? kF32 : kBf16;

@@ -138,9 +138,11 @@ class Decoder {
   bool saves_adapters_input(const std::string& name) const;
   void adapt(const std::string& name, const LinearSizes& sizes);
   std::int64_t adapter_parameters(const Layer& layer) const;
-  /// Of products that Recompute::Products keeps; what it multiplies is there already when it runs
-  /// again.
+  /// Of products that a recomputed layer keeps; what they give is there already when it runs again.
   bool is_kept_product(const std::string& name);
+  bool keeps_attention() const {
+    return step_.recompute == Recompute::Products || step_.keeps.attention;
+  }
   void add_residual();
   /// A kernel each way: what is read and written, and a byte for each element, which is saved.
   void drop_out(const char* id, std::int64_t elements, std::int64_t width);
@@ -149,6 +151,7 @@ class Decoder {
   void embed();
   void head_and_loss();
   void fused_loss();
+  void half_loss(std::int64_t logits);
   void megatron_loss();
   void split_qkv();
   void enter_tensor_parallel(std::int64_t linears);
@@ -170,8 +173,9 @@ class Decoder {
   bool uses_dtensor() const { return step_.tensor > 1 && step_.is_eager() && step_.dtensor; }
   /// One kernel for the operations of rope, or of an activation.
   bool fuses() const { return step_.is_megatron_core() || step_.compiled; }
-  bool recomputes_block() const {
-    return step_.recompute == Recompute::Full || step_.recompute == Recompute::Products;
+  bool recomputes_block(std::int64_t group) const {
+    if (step_.recompute == Recompute::Products) return true;
+    return step_.recompute == Recompute::Full && (group + 1) % step_.recompute_every == 0;
   }
   void call_of_dtensor();
   void gather_logits();

@@ -37,6 +37,16 @@ struct Adapters {
   bool mlp = false;
 };
 
+/// What a recomputed layer keeps all the same, as JAX's checkpoint policies name it.
+struct Kept {
+  bool queries = false;    ///< queries, keys and values, as their products gave them
+  bool attention = false;  ///< its result
+  bool output = false;     ///< of the product behind attention
+  bool up = false;         ///< gate and up
+  bool down = false;
+  bool any() const { return queries || attention || output || up || down; }
+};
+
 struct TrainingStep {
   Architecture model;
   std::string code;    ///< whose (styles/); empty: foretrace's own
@@ -56,8 +66,10 @@ struct TrainingStep {
   Framework framework = Framework::PyTorch;
   bool overlaps_tensor = false;  ///< Megatron: tensor parallel's collectives beside products
   Sharding sharding = Sharding::None;
+  std::int64_t shard = 0;        ///< FSDP: neighbours that share parameters; 0: all replicas
   bool flat_parameters = false;  ///< FSDP1: a group is one tensor, gathered where it is used
   bool fused_loss = false;       ///< logits stay in bfloat16, one kernel in each direction
+  bool half_loss = false;        ///< of a separate one: computed in bfloat16, as the logits are
   bool reshard = true;           ///< FSDP: parameters are freed after the forward pass
   bool float32_parameters =
       false;  ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
@@ -84,8 +96,14 @@ struct TrainingStep {
   std::int64_t replicas() const { return data * context; }
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
+  /// Hybrid sharding: several whole copies, whose gradients are added.
+  bool is_hybrid() const { return sharding == Sharding::Fsdp && shard > 0 && shard < replicas(); }
+  /// Of replicas(): those that share experts, or with hybrid sharding a copy of all parameters.
+  std::int64_t neighbours() const { return is_hybrid() ? shard : expert; }
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   Adapters adapters;
+  Kept keeps;                        ///< with Recompute::Full
+  std::int64_t recompute_every = 1;  ///< with Recompute::Full: each so-manieth layer of a stage
   /// PyTorch: whether tensors of split layers are DTensors, and whether each linear layer gathers
   /// the input that it shares with others (ColwiseParallel with an input that is split).
   bool dtensor = true, gathers_each = false;

@@ -115,6 +115,25 @@ void Decoder::fused_loss() {
   });
 }
 
+/// cross_entropy of bfloat16 logits, which the caller holds: log_softmax, whose result is saved,
+/// and nll_loss; backward a cleared gradient that nll_loss writes to, and log_softmax's.
+void Decoder::half_loss(std::int64_t logits) {
+  const std::int64_t bytes = logits * kBf16;
+  const Memory::Id saved = save(2 * bytes);
+  out_.host(FrameworkWork::Forward, 2);
+  out_.kernel("softmax", KernelKind::Softmax, 2 * bytes);
+  out_.kernel("loss", KernelKind::Pointwise, tokens_ * kBf16);
+  on_backward([this, bytes, saved] {
+    const Memory::Id gradients = memory_.allocate(Part::Temporary, 2 * bytes);
+    out_.host(FrameworkWork::Backward, 3);
+    out_.kernel("clear_logits", KernelKind::Pointwise, bytes);
+    out_.kernel("loss_backward", KernelKind::Pointwise, tokens_ * kBf16);
+    out_.kernel("softmax_backward", KernelKind::SoftmaxBackward, 3 * bytes);
+    memory_.free(gradients);
+    memory_.free(saved);
+  });
+}
+
 /// Until the next step begins.
 void Decoder::keep_output(Memory::Id logits, std::int64_t bytes) {
   gradients_.push_back(logits);
@@ -160,6 +179,7 @@ void Decoder::head_and_loss() {
   const bool whole = step_.tensor > 1 && !step_.loss_parallel;
   if (whole) gather_logits();
   const std::int64_t logits = tokens_ * (whole ? model_.vocab : vocab_);
+  if (step_.half_loss) return half_loss(logits);
   const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kBf16);
   const Memory::Id wide = memory_.allocate(Part::Temporary, logits * kF32);
   const Memory::Id logarithms = save(logits * kF32);

@@ -40,7 +40,8 @@ struct Needs {
 
 /// Whether replicas and shards name different groups, and so cannot share a thread.
 bool groups_differ(const TrainingStep& step, std::int64_t stage) {
-  const bool splits_data = step.tensor > 1 || (step.expert > 1 && step.expert < step.replicas());
+  const std::int64_t near = step.neighbours();
+  const bool splits_data = step.tensor > 1 || (near > 1 && near < step.replicas());
   return (step.replicas() > 1 && splits_data) || step.context > 1 || shares_embedding(step, stage);
 }
 
@@ -73,17 +74,19 @@ std::string context_group(const TrainingStep& step, const Place& place) {
       "context_parallel_{}",
       (place.stage * step.data + place.replica / step.context) * step.tensor + place.shard);
 }
-std::string expert_group(const TrainingStep& step, const Place& place) {
+/// Of experts, or of hybrid sharding.
+std::string neighbour_group(const TrainingStep& step, const Place& place) {
+  const std::int64_t near = step.neighbours();
   return fmt::format(
-      "expert_parallel_{}",
-      (place.stage * step.expert_data() + place.replica / step.expert) * step.tensor + place.shard);
+      "{}_{}", step.is_hybrid() ? "shard_parallel" : "expert_parallel",
+      (place.stage * (step.replicas() / near) + place.replica / near) * step.tensor + place.shard);
 }
 /// Without expert parallelism experts are as any other parameters.
-std::string expert_data_group(const TrainingStep& step, const Place& place) {
-  if (step.expert == 1) return data_group(step, place);
-  return fmt::format(
-      "expert_data_{}",
-      (place.stage * step.expert + place.replica % step.expert) * step.tensor + place.shard);
+std::string same_part_group(const TrainingStep& step, const Place& place) {
+  const std::int64_t near = step.neighbours();
+  if (near == 1) return data_group(step, place);
+  return fmt::format("{}_{}", step.is_hybrid() ? "copies" : "expert_data",
+                     (place.stage * near + place.replica % near) * step.tensor + place.shard);
 }
 std::string embedding_group(const TrainingStep& step, const Place& place) {
   return fmt::format("embedding_{}", place.replica * step.tensor + place.shard);
@@ -100,9 +103,9 @@ void add_groups(const TrainingStep& step, const std::vector<RankClass>& classes,
     if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks);
     if (step.replicas() > 1) add(data_group(step, place), data_ranks);
     if (step.context > 1) add(context_group(step, place), context_ranks);
-    if (step.expert > 1) add(expert_group(step, place), expert_ranks);
-    if (step.expert > 1 && step.expert_data() > 1) {
-      add(expert_data_group(step, place), expert_data_ranks);
+    if (step.neighbours() > 1) {
+      add(neighbour_group(step, place), neighbour_ranks);
+      if (step.neighbours() < step.replicas()) add(same_part_group(step, place), same_part_ranks);
     }
     if (shares_embedding(step, place.stage)) add(embedding_group(step, place), embedding_ranks);
   }
@@ -159,8 +162,9 @@ void write_calls(const TrainingStep& step, const Place& place, Writer& out, Memo
   out.set_group("tensor_parallel", tensor_group(step, place));
   out.set_group("data_parallel", data_group(step, place));
   out.set_group("context_parallel", context_group(step, place));
-  out.set_group("expert_parallel", expert_group(step, place));
-  out.set_group("expert_data", expert_data_group(step, place));
+  out.set_group(step.is_hybrid() ? "shard_parallel" : "expert_parallel",
+                neighbour_group(step, place));
+  out.set_group(step.is_hybrid() ? "copies" : "expert_data", same_part_group(step, place));
   const auto layout = make_layout(step, out, memory);
   Decoder decoder{step, layers_of(step, place), out, memory, *layout};
   layout->allocate(decoder);

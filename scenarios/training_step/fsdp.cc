@@ -5,6 +5,8 @@
 // hold the same ones: gathered and scattered beside the rest of their group (torchtitan's layout).
 // FSDP1 (torch/distributed/fsdp/_flat_param.py): a group is one tensor, so nothing is copied out of
 // it; its gradient is a concatenation as FSDP2's copy is.
+// Hybrid sharding: behind its scattering a group's shard is reduced over the copies (HSDP's
+// all_reduce of foreach_reduce), which is waited for at the end.
 #include <fmt/format.h>
 
 #include <map>
@@ -26,7 +28,9 @@ class FullyShard : public Layout {
       const std::int64_t all = decoder.group_parameters(group);
       const std::int64_t experts = step_.expert > 1 ? decoder.group_experts(group) : 0;
       sizes_.push_back(all);
-      parts_.push_back({{"data_parallel", step_.replicas(), all - experts}});
+      const bool is_hybrid = step_.is_hybrid();
+      parts_.push_back({{is_hybrid ? "shard_parallel" : "data_parallel",
+                         is_hybrid ? step_.shard : step_.replicas(), all - experts}});
       if (experts > 0) parts_.back().push_back({"expert_data", step_.expert_data(), experts});
       shards += share(group);
     }
@@ -90,6 +94,7 @@ class FullyShard : public Layout {
           memory_.allocate(Part::Gradients, share(group) * (step_.float32_parameters ? 4 : 2)));
     out_.host(FrameworkWork::Shard);
     out_.kernel("join_gradients", KernelKind::ShardCopy, sizes_[place(group)] * (kBf16 + wide));
+    if (step_.is_hybrid()) scattering_part_ = share(group) * wide;
     for (const Sharded& one : parts_[place(group)]) {
       if (one.ranks == 1) continue;
       out_.host(FrameworkWork::Collective);
@@ -112,6 +117,7 @@ class FullyShard : public Layout {
   void end_pass() override {
     if (!scatters_ || scattered_.empty()) return;
     wait_for_scattered();
+    for (const std::string& work : std::exchange(reduced_, {})) out_.wait(work);
     memory_.free(std::exchange(scattering_, Memory::kNothing));
   }
 
@@ -138,6 +144,20 @@ class FullyShard : public Layout {
     for (const std::string& work : std::exchange(scattered_, {})) {
       out_.wait(work);
     }
+    if (scattering_part_ == 0) return;
+    const std::int64_t part = std::exchange(scattering_part_, 0);
+    out_.host(FrameworkWork::Collective);
+    out_.needs(part, 0);
+    reduced_.push_back(fmt::format("reduced_{}", reduced_.size()));
+    const std::string among = out_.group("copies");
+    out_.collective({.id = "reduce_over_copies",
+                     .group = among,
+                     .input = "part",
+                     .output = "part",
+                     .bytes = part,
+                     .work = reduced_.back(),
+                     .type = step_.float32_reduce ? DataType::Float32 : DataType::BFloat16,
+                     .op = RedOp::Avg});
   }
 
   static std::size_t place(std::int64_t group) { return static_cast<std::size_t>(group); }
@@ -211,6 +231,8 @@ class FullyShard : public Layout {
   std::vector<Memory::Id> gradients_;
   Memory::Id scattering_ = Memory::kNothing;
   std::vector<std::string> scattered_;  ///< works
+  std::int64_t scattering_part_ = 0;    ///< bytes that copies are to add once they are scattered
+  std::vector<std::string> reduced_;    ///< works
   std::int64_t tensors_ = 0;
   bool is_first_ = true, scatters_ = true;
 };

@@ -160,11 +160,15 @@ void Decoder::add_row_bias(bool is_biased) {
   });
 }
 
-/// torchtitan's policy counts a block's products, the first of which it keeps; Megatron has no
-/// such.
+/// torchtitan's policy (distributed/activation_checkpoint.py, _save_list) counts a block's
+/// aten.mm, the first of which it keeps; one of float8 tensors is such. JAX's names what is kept.
 bool Decoder::is_kept_product(const std::string& name) {
-  if (step_.recompute != Recompute::Products || name == "head") return false;
-  return products_++ % 2 == 0;
+  if (name == "head") return false;
+  if (step_.recompute == Recompute::Products) return products_++ % 2 == 0;
+  const Kept& keeps = step_.keeps;
+  const bool is_query = name == "query" || name == "key" || name == "value" || name == "qkv";
+  return (keeps.queries && is_query) || (keeps.output && name == "output") ||
+         (keeps.up && (name == "gate" || name == "up")) || (keeps.down && name == "down");
 }
 
 /// Several layers read the same input: its gradients are added.

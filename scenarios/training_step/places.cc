@@ -73,11 +73,12 @@ class Symmetry {
       for (std::int64_t i = 0; step_.context > 1 && i < step_.data; ++i) {
         add(context_ranks(step_, {stage, i * step_.context, shard}));
       }
-      for (std::int64_t i = 0; step_.expert > 1 && i < step_.expert_data(); ++i) {
-        add(expert_ranks(step_, {stage, i * step_.expert, shard}));
+      const std::int64_t near = step_.neighbours();
+      for (std::int64_t i = 0; near > 1 && i < step_.replicas(); i += near) {
+        add(neighbour_ranks(step_, {stage, i, shard}));
       }
-      for (std::int64_t i = 0; step_.expert > 1 && i < step_.expert; ++i) {
-        add(expert_data_ranks(step_, {stage, i, shard}));
+      for (std::int64_t i = 0; near > 1 && i < near; ++i) {
+        add(same_part_ranks(step_, {stage, i, shard}));
       }
     }
     if (stage > 0 || !shares_embedding(step_, stage)) return;
@@ -210,19 +211,19 @@ ContextNeighbours context_neighbours(const TrainingStep& step, const Place& plac
           ring[(position + 1) % size]};
 }
 
-std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place) {
+std::vector<std::int64_t> neighbour_ranks(const TrainingStep& step, const Place& place) {
   std::vector<std::int64_t> ranks;
-  const std::int64_t first = place.replica / step.expert * step.expert;
-  for (std::int64_t replica = first; replica < first + step.expert; ++replica) {
+  const std::int64_t first = place.replica / step.neighbours() * step.neighbours();
+  for (std::int64_t replica = first; replica < first + step.neighbours(); ++replica) {
     ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
   }
   return ranks;
 }
 
-std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place) {
+std::vector<std::int64_t> same_part_ranks(const TrainingStep& step, const Place& place) {
   std::vector<std::int64_t> ranks;
-  for (std::int64_t replica = place.replica % step.expert; replica < step.replicas();
-       replica += step.expert) {
+  for (std::int64_t replica = place.replica % step.neighbours(); replica < step.replicas();
+       replica += step.neighbours()) {
     ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
   }
   return ranks;

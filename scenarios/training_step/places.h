@@ -28,9 +28,10 @@ struct ContextNeighbours {
   std::int64_t previous = 0, next = 0;  ///< processes
 };
 ContextNeighbours context_neighbours(const TrainingStep& step, const Place& place);
-/// Neighbours that share a layer's experts, and those that hold the same ones.
-std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place);
-std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place);
+/// TrainingStep::neighbours() that share a layer's experts or a copy of all parameters, and those
+/// that hold the same part.
+std::vector<std::int64_t> neighbour_ranks(const TrainingStep& step, const Place& place);
+std::vector<std::int64_t> same_part_ranks(const TrainingStep& step, const Place& place);
 /// The first and the last stage, which hold a tied embedding both.
 std::vector<std::int64_t> embedding_ranks(const TrainingStep& step, const Place& place);
 /// Whether this stage's gradients of a tied embedding are added to another stage's.

@@ -218,6 +218,7 @@ void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
   });
   read_block(reader, map.optional("fsdp"), "'fsdp'", [&](Fields& fields, MapReader&) {
     fields.flag("flat", step.flat_parameters);
+    fields.number("shard", step.shard);
     fields.flag("reduce_every_pass", step.reduce_every_pass);
   });
 }
@@ -359,6 +360,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.flag("reshard_after_forward", step.reshard);
   read_ways(reader, map, step);
   fields.choice<bool>("loss", step.fused_loss, {{"separate", false}, {"fused", true}});
+  fields.choice<bool>("loss_type", step.half_loss, {{"float32", false}, {"bfloat16", true}});
   fields.choice<OptimizerKernel>(
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
@@ -371,6 +373,14 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
     inner.flag("queries", step.adapters.queries);
     inner.flag("output", step.adapters.output);
     inner.flag("mlp", step.adapters.mlp);
+  });
+  fields.number("recompute_every", step.recompute_every);
+  read_block(reader, map.optional("keeps"), "'keeps'", [&](Fields& inner, MapReader&) {
+    inner.flag("queries", step.keeps.queries);
+    inner.flag("attention", step.keeps.attention);
+    inner.flag("output", step.keeps.output);
+    inner.flag("up", step.keeps.up);
+    inner.flag("down", step.keeps.down);
   });
   fields.flag("dropout", step.dropout);
   fields.number("steps", step.steps);

@@ -53,7 +53,9 @@ void Decoder::computes_narrow(bool is_gradient) {
 void Decoder::cast(const std::string& id, std::int64_t elements, int copies, FrameworkWork work) {
   const Narrow narrow = step_.narrow;
   out_.host(work);
-  if (narrow == Narrow::Float8 || narrow == Narrow::Nv4) {
+  // torchtitan's policy keeps aten.max: it is not looked for again.
+  const bool is_kept = runs_again_ && step_.recompute == Recompute::Products;
+  if ((narrow == Narrow::Float8 || narrow == Narrow::Nv4) && !is_kept) {
     out_.kernel("amax_" + id, KernelKind::ColumnSum, elements * kBf16);
   }
   out_.kernel("cast_" + id, KernelKind::Narrow, elements * kBf16 + copies * narrow_bytes(elements));

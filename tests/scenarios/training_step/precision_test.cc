@@ -205,6 +205,84 @@ TEST(RecomputedProducts, AreEverySecondOne) {
   EXPECT_GT(memory(Recompute::Products), memory(Recompute::Full));
 }
 
+// A layer's products are query, key, value, output, gate, up and down, of which the last needs no
+// second time; the head's three are not in layers.
+// Torchao's peaks of memory are the same in float8 and in bfloat16.
+TEST(RecomputedProducts, OfFloat8AreEverySecondOneAndScalesAreKept) {
+  const TrainingStep step = step_with("compute: float8", ", recompute: products");
+  EXPECT_EQ(products_of(step).at(DataType::Float8E4M3), 28u + 4 * 3);
+  EXPECT_EQ(times(step, "id: amax_"), times(step_with("compute: float8"), "id: amax_"));
+  EXPECT_EQ(times(step, "id: attention}"), times(step_with("compute: float8"), "id: attention}"));
+}
+
+TEST(RecomputedLayers, RunAgainWhatTheyDoNotKeep) {
+  const auto products = [](const char* keeps) {
+    return products_of(step_with("compute: bfloat16", std::string{", recompute: full"} + keeps))
+        .at(DataType::BFloat16);
+  };
+  EXPECT_EQ(products(""), 87u + 4 * 6);
+  EXPECT_EQ(products(", keeps: {queries: true}"), 87u + 4 * 3);
+  EXPECT_EQ(products(", keeps: {queries: true, output: true, down: true}"), 87u + 4 * 2);
+  EXPECT_EQ(products(", keeps: {queries: true, output: true, up: true, down: true}"), 87u);
+  EXPECT_EQ(products(", recompute_every: 2"), 87u + 2 * 6) << "two of four layers";
+}
+
+TEST(RecomputedLayers, HoldWhatTheyKeep) {
+  const auto step = [](Kept keeps, std::int64_t every = 1) {
+    TrainingStep of = small_step();
+    of.sequence = 4096;
+    of.recompute = Recompute::Full;
+    of.keeps = keeps;
+    of.recompute_every = every;
+    return of;
+  };
+  const auto memory = [](const TrainingStep& of) {
+    Program head;
+    head.name = "a";
+    return sum(expand(of, Ranks::All, head).memory);
+  };
+  // Of three layers that are not the last one: 256 + 2 x 64 numbers of two bytes for each token.
+  EXPECT_NEAR(static_cast<double>(memory(step({.queries = true})) - memory(step({}))),
+              4096.0 * 384 * 2 * 3, 4096.0 * 384 * 2);
+  EXPECT_EQ(times(step({.attention = true}), "id: attention}"),
+            times(small_step(), "id: attention}"));
+  EXPECT_EQ(times(step({}), "id: attention}"), 2 * times(small_step(), "id: attention}"));
+  EXPECT_GT(memory(step({}, 2)), memory(step({})));
+}
+
+// Five groups: four layers and the rest.
+TEST(HybridSharding, ScattersAmongNeighboursAndReducesOverCopies) {
+  TrainingStep step = small_step();
+  step.data = 8;
+  step.sharding = Sharding::Fsdp;
+  const auto memory = [](const TrainingStep& of, Part part) {
+    Program head;
+    head.name = "a";
+    return expand(of, Ranks::All, head).memory[static_cast<std::size_t>(part)];
+  };
+  const std::int64_t all = memory(step, Part::Optimizer);
+  EXPECT_EQ(times(step, "id: reduce_over_copies"), 0u);
+  step.shard = 8;
+  EXPECT_FALSE(step.is_hybrid()) << "one copy";
+  step.shard = 4;
+  EXPECT_EQ(times(step, "id: reduce_over_copies"), 5u) << "of one process";
+  EXPECT_NEAR(static_cast<double>(memory(step, Part::Optimizer)), 2.0 * static_cast<double>(all),
+              1000)
+      << "rounded up in each group";
+  const Program program = expanded(step);
+  std::map<std::size_t, std::size_t> sizes;
+  for (const Communicator& group : program.communicators) ++sizes[group.members.size()];
+  EXPECT_EQ(sizes[4], 2u) << "two copies";
+  EXPECT_EQ(sizes[2], 4u) << "four shards";
+}
+
+TEST(HalfLoss, ReadsLogitsAsTheyAre) {
+  const TrainingStep step = step_with("compute: bfloat16", ", loss_type: bfloat16");
+  EXPECT_EQ(times(step, "id: widen_logits"), 0u);
+  EXPECT_EQ(times(step, "id: softmax_backward"), 1u);
+  EXPECT_EQ(times(step_with("compute: bfloat16"), "id: widen_logits"), 1u);
+}
+
 TEST(SplitLayers, GatherTheirInputOnceOrEach) {
   const auto gathers = [](const std::string& rest) {
     const auto read = read_training(

@@ -39,6 +39,23 @@ TEST(TrainingStepRefusal, PointsAtTheOptionThatIsWrong) {
   EXPECT_EQ(place_of("parallel: {context: 4}\n  attention: unfused"), "a.yaml:8:14");
 }
 
+TEST(TrainingStepRefusal, IsOfWhatOnlySomeRecomputationHas) {
+  const auto problem = [](std::string_view rest) {
+    return problems(scenario(fmt::format("{{{}, batch: {{sequence: 128}}, {}}}", kModel, rest)));
+  };
+  EXPECT_THAT(problem("keeps: {output: true}"), HasSubstr("'recompute: full'"));
+  EXPECT_THAT(problem("recompute: full, framework: megatron, keeps: {output: true}"),
+              HasSubstr("'keeps' is what layers keep that PyTorch or JAX recomputes"));
+  EXPECT_THAT(problem("recompute: full, attention: unfused, keeps: {output: true}"),
+              HasSubstr("with a kernel for attention"));
+  EXPECT_THAT(problem("recompute_every: 2"), HasSubstr("'recompute_every' is of whole layers"));
+  EXPECT_THAT(problem("recompute: full, recompute_every: 0"), HasSubstr("recompute_every"));
+  EXPECT_THAT(problem("loss: fused, loss_type: bfloat16"),
+              HasSubstr("a loss in bfloat16 is expanded where it is separate"));
+  EXPECT_THAT(problem("sharding: fsdp, fsdp: {shard: 3}"), HasSubstr("no copies that 3 share"));
+  EXPECT_EQ(problem("recompute: full, keeps: {output: true}, recompute_every: 2"), "");
+}
+
 TEST(TrainingStepRefusal, IsOfAStepWithoutAValue) {
   EXPECT_THAT(problems("schema_version: 1\nname: a\ntraining_step:\n"),
               HasSubstr("a.yaml:3:1: error: 'training_step' has no value"));

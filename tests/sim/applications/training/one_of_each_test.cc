@@ -9,10 +9,10 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/training_step/expand.h"
 #include "scenarios/training_step/places.h"
-#include "sim/engine/children.h"
-#include "sim/simulate.h"
 #include "sim/applications/training/passes.h"
 #include "sim/applications/training/predict_step.h"
+#include "sim/engine/children.h"
+#include "sim/simulate.h"
 #include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace {
@@ -67,6 +67,15 @@ void expect_equal(const TrainingStep& step, const std::string& what, std::size_t
   ASSERT_GT(times[0].size(), 100u) << what;
   ASSERT_GT(times[0].front(), 0) << what;
   EXPECT_EQ(times[0], times[1]) << what;
+}
+
+TEST(OneOfEach, TakesAsLongAsAllWhereCopiesAreSharedByNeighbours) {
+  for (const std::int64_t shard : {4, 8, 16}) {
+    TrainingStep step = step_on(64);
+    step.sharding = Sharding::Fsdp;
+    step.shard = shard;
+    expect_equal(step, fmt::format("{} neighbours", shard), shard > 8 ? 2 : 1);
+  }
 }
 
 TEST(OneOfEach, TakesAsLongAsAllForEachShardingOf8And64Ranks) {
