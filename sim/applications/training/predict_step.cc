@@ -11,8 +11,10 @@
 namespace foretrace::sim {
 
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
-                           const std::string& name) {
+                           const std::string& name,
+                           const std::map<std::string, std::string>& environment) {
   Program head;
+  head.environment = environment;
   head.name = head.file = name;
   training::Expansion expansion = training::expand(step, training::Ranks::OneOfEach, head);
   const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);

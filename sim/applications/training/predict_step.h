@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,10 +25,11 @@ struct PredictedStep {
 };
 
 /// What does not fit is simulated all the same. Of processes that are alike one is simulated, and
-/// of many micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
-/// process.
+/// of many micro-batches some (passes.h). `name` is the scenario's, `environment` what its
+/// `environment:` would say. Makes an engine: one for each process.
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
-                           const std::string& name);
+                           const std::string& name,
+                           const std::map<std::string, std::string>& environment = {});
 
 /// As a child sends it (engine/children.h), and back; empty for nothing.
 std::vector<double> numbers_of(const PredictedStep& step);

@@ -36,7 +36,9 @@ bool is_megatron_core(const CsvLine& line) { return says(line, "framework", "Meg
 
 std::string what_does_not_divide(const training::TrainingStep& step, std::int64_t gpus) {
   if (step.processes() != gpus) return "degrees do not multiply to the GPUs";
-  if (step.model.layers % (step.pipeline * step.chunks) != 0 && !step.ends_are_layers())
+  // Of Megatron-LM's stages the first ones have a layer more.
+  const bool may_differ = step.ends_are_layers() || (step.is_megatron() && step.chunks == 1);
+  if (step.model.layers % (step.pipeline * step.chunks) != 0 && !may_differ)
     return "stages of unequal layers";
   if (step.pipeline > 1 && step.chunks > 1 && step.passes % step.pipeline != 0)
     return "micro-batches in no whole turns";
@@ -69,6 +71,7 @@ std::int64_t whole_number(const CsvLine& line, std::string_view column) {
 }
 
 std::string describe_megatron(const CsvLine& line, training::TrainingStep& step) {
+  if (says(line, "overlap_options", "offload")) return "activations that go to the host's memory";
   const auto degree = [&](std::string_view column) {
     constexpr std::int64_t kMost = 1 << 20;
     return std::clamp<std::int64_t>(whole_number(line, column), 1, kMost);
@@ -109,7 +112,8 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
     step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
                     : says(line, "zero_or_fsdp", "fsdp")      ? training::Sharding::Fsdp
                                                               : training::Sharding::Ddp;
-    step.float32_parameters = step.sharding == training::Sharding::Fsdp;
+    // Megatron-FSDP scatters the gradients of every micro-batch (optim_grads_params).
+    step.float32_parameters = step.reduce_every_pass = step.sharding == training::Sharding::Fsdp;
   }
   if (says(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
   if (line.number("kv_heads") > 0) step.model.kv_heads = whole_number(line, "kv_heads");

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
+#include "sim/applications/training/published_jax.h"
 #include "sim/applications/training/published_megatron.h"
 
 namespace foretrace::sim {
@@ -50,31 +52,61 @@ bool describe_family(const CsvLine& line, training::TrainingStep& step) {
   return (model.gated || is_gpt) && !is("scout") && !is("maverick");  // those have a shared expert
 }
 
+/// Whether one of the words between commas and semicolons is so: "no compile" is another.
+bool is_compiled(const CsvLine& line) {
+  std::string_view rest = line.text("overlap_options");
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(",;"), rest.size());
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    if (word == "torch.compile" || word == "compile") return true;
+  }
+  return false;
+}
+
+/// torchtitan compiled blocks alone until 2025-04-02 (bbb1b616e): "compiling loss function causes
+/// CUDA errors". Its tables of before say their month, torchao's the PyTorch of that spring.
+bool has_eager_loss(const CsvLine& line) {
+  return has_words(line, "framework", "torchtitan") &&
+         (has_words(line, "source", "2024") || has_words(line, "notes", "torch 2.7.0a0"));
+}
+
+/// KempnerForge 5666d0d: parameters, and so moments, are in bfloat16 (distributed/parallel.py,
+/// build_parallel_model), the compiled model ends with logits that all ranks gather
+/// (tensor_parallel.py), and training/loss.py takes cross_entropy of these.
+void describe_kempner(training::TrainingStep& step) {
+  step.float32_parameters = step.loss_parallel = step.fused_loss = false;
+  step.half_loss = true;
+}
+
+/// Of "fsdp 128 x dp 4" 128; of "hsdp" a node. 0 where all replicas share.
+std::int64_t shard_of(const CsvLine& line, const training::TrainingStep& step) {
+  const std::string_view words = line.text("zero_or_fsdp");
+  std::int64_t shard = 0;
+  if (words.starts_with("hsdp")) shard = degree(line, "gpus_per_node");
+  const std::string_view kFsdp = "fsdp ";
+  if (words.starts_with(kFsdp) && words.find(" x dp ") != std::string_view::npos) {
+    std::from_chars(words.data() + kFsdp.size(), words.data() + words.size(), shard);
+  }
+  return shard > 1 && shard < step.replicas() && step.replicas() % shard == 0 ? shard : 0;
+}
+
 void describe_sharding(const CsvLine& line, training::TrainingStep& step) {
   if (step.replicas() == 1) return;
   step.sharding = Sharding::Ddp;
-  if (has_words(line, "zero_or_fsdp", "fsdp") || has_words(line, "zero_or_fsdp", "zero3")) {
+  if (has_words(line, "zero_or_fsdp", "fsdp") || has_words(line, "zero_or_fsdp", "hsdp") ||
+      has_words(line, "zero_or_fsdp", "zero3")) {
     step.sharding = Sharding::Fsdp;
     step.float32_parameters = true;
     step.reshard = !has_words(line, "zero_or_fsdp", "shard_grad_op");
+    step.shard = shard_of(line, step);
   }
   if (has_words(line, "zero_or_fsdp", "zero1") ||
       has_words(line, "zero_or_fsdp", "distributed optimizer")) {
     step.sharding = Sharding::Zero1;
   }
   if (has_words(line, "zero_or_fsdp", "zero2")) step.sharding = Sharding::Zero2;
-}
-
-/// XLA fuses what is pointwise. Its attention multiplies whole squares, unless Transformer Engine's
-/// kernels are asked for. Paxml's layers are recomputed (AutodiffCheckpointType.SAVE_NOTHING of its
-/// language models) where the table does not say otherwise.
-void describe_jax(const CsvLine& line, training::TrainingStep& step) {
-  step.compiled = true;
-  step.flash_attention =
-      !has_words(line, "framework", "Paxml") || has_words(line, "framework", "Transformer Engine");
-  if (has_words(line, "framework", "Paxml") && line.text("recompute").empty()) {
-    step.recompute = training::Recompute::Full;
-  }
 }
 
 /// What the readers of scenarios refuse, too (scenarios/training_step/check.cc).
@@ -124,8 +156,9 @@ constexpr bool is_rack(std::string_view gpu) {
 
 /// What stands between nodes. Where a source says only how much a node has, it is shared by eight.
 std::string_view network_of(const CsvLine& line) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNetworks{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kNetworks{
       {{"1600 Gb/s", "roce-200g"},
+       {"400 Gb/s per node", "efa1"},
        {"400 Gb/s RDMA per GPU", "roce-400g"},
        {"800 Gb/s IB per node", "roce-100g"},
        {"8x 800 Gb/s", "ib-xdr"},
@@ -171,6 +204,7 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
     return "adapters (LoRA) by other frameworks than NeMo";
   if (has_words(line, "gpu", "power limited")) return "its GPUs' power limit is not stated";
   if (whole_number(line, "gpus") == 0) return "GPUs not stated";
+  if (has_words(line, "recompute", "offload")) return "activations that go to the host's memory";
   if (step.model.hidden == 0 || step.model.layers == 0 || step.model.ffn == 0 ||
       step.model.vocab == 0 || step.sequence == 0) {
     return "sizes not stated";
@@ -187,6 +221,10 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
   step.loss_parallel = step.tensor > 1;
   step.sequence_parallel = step.tensor > 1 && has_words(line, "sequence_parallel", "yes");
   if (has_words(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
+  if (has_words(line, "recompute", "every 2nd")) {
+    step.recompute = training::Recompute::Full;
+    step.recompute_every = 2;
+  }
   const bool is_per_op =
       has_words(line, "recompute", "per op") || has_words(line, "recompute", "per-op");
   if (is_per_op) step.recompute = training::Recompute::Products;
@@ -200,8 +238,9 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
     // nanotron/parallel/tensor_parallel; kempnerforge/distributed/tensor_parallel.py.
     step.dtensor = !has_words(line, "framework", "nanotron");
     step.gathers_each = has_words(line, "framework", "KempnerForge");
-    step.compiled = step.compiled || has_words(line, "overlap_options", "torch.compile");
-    step.fused_loss = has_words(line, "overlap_options", "torch.compile");
+    step.compiled = step.compiled || is_compiled(line);
+    step.fused_loss = is_compiled(line) && !has_eager_loss(line);
+    if (has_words(line, "framework", "KempnerForge")) describe_kempner(step);
     step.return_outputs = false;
   } else {
     step.flash_attention = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
 
 #include "models/machine/machine.h"
@@ -61,10 +62,29 @@ std::string machine_of(const CsvLine& line, const PublishedStep& published) {
   return file.empty() ? composed_of(line) : file;
 }
 
+/// The number behind `words`.
+std::optional<double> number_behind(std::string_view text, std::string_view words) {
+  const std::size_t at = text.find(words);
+  if (at == std::string_view::npos) return std::nullopt;
+  const char* const begin = text.data() + at + words.size();
+  double number = 0;
+  const auto read = std::from_chars(begin, text.data() + text.size(), number);
+  return read.ec == std::errc{} && number > 0 ? std::optional{number} : std::nullopt;
+}
+
+/// What PyTorch's allocator gave out at most. GB are 2^30 bytes, too: torchtitan's `_to_gib`
+/// (components/metrics.py), KempnerForge's metrics/memory.py.
+double published_peak(std::string_view notes) {
+  if (const auto mebibytes = number_behind(notes, "peak allocated ")) return *mebibytes * 0x1p20;
+  return number_behind(notes, "peak memory ").value_or(0) * 0x1p30;
+}
+
 double seconds_of(const CsvLine& line, double tokens, double gpus) {
   const double value = line.number("value");
   if (value <= 0) return 0;
   if (line.text("metric") == "step_s") return value;
+  // Of rates that count arithmetic in a way of their own the table says the step's time, too.
+  if (const auto stated = number_behind(line.text("notes"), "equals step_s ")) return *stated;
   return line.text("metric") == "tokens_per_s_per_gpu" ? tokens / gpus / value : 0;
 }
 
@@ -89,6 +109,30 @@ void describe_mpt(const CsvLine& line, training::TrainingStep& step) {
   step.float32_reduce = line.text("notes").find("PURE") == std::string_view::npos;
   step.optimizer = training::OptimizerKernel::Foreach;
   step.narrow = narrow_of(line);
+}
+
+/// torchtitan's and nanotron's runs on H100s are of 2024 and 2025. PyTorch before 2.11 takes
+/// FlashAttention-2 there unless it is asked for cuDNN's (pytorch/pytorch, pull request 138522, and
+/// check_prefer_cudnn_attention of aten's sdp_utils.cpp), and nanotron calls that one by name
+/// (flash_attn_varlen_func). Our H100's is cuDNN's, of PyTorch 2.11.
+std::string attention_of(const CsvLine& line) {
+  const std::string_view framework = line.text("framework");
+  const bool is_older = framework.find("torchtitan") != std::string_view::npos ||
+                        framework.find("nanotron") != std::string_view::npos;
+  return is_older && line.text("gpu").starts_with("H100") ? "h100-nvswitch-8-flash2" : "";
+}
+
+/// `file`'s attention on `machine`.
+Machine with_attention(Machine machine, const std::string& file) {
+  if (file.empty()) return machine;
+  const Machine other = load_machine(file);
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (info(param).key.starts_with("library.attention") && other.has(param)) {
+      machine.set(param, other.get(param));
+    }
+  }
+  return machine;
 }
 
 /// What a line's source says of its software that no kernel table here is of; else empty.
@@ -182,7 +226,16 @@ PublishedStep published_step(const CsvLine& line) {
   published.kind =
       fmt::format("{}, {}, {}", published.gpu.substr(0, published.gpu.find('-')),
                   bits_of(line.text("precision")), full ? "full recomputation" : "none or some");
+  published.sequences = std::max(1.0, static_cast<double>(batch));
+  published.model =
+      fmt::format("{}, {} layers of {}, {} heads, {} tokens, {} x {}, {}", published.source,
+                  step.model.layers, step.model.hidden, step.model.heads, step.sequence,
+                  published.gpus, published.gpu, bits_of(line.text("precision")));
   published.trap = trap_of(line);
+  published.attention = attention_of(line);
+  // bigscience, train/tr11-176B-ml: its .slurm files set it, since runs hung without.
+  if (published.source == "bloom") published.environment = {{"CUDA_LAUNCH_BLOCKING", "1"}};
+  published.peak = published_peak(line.text("notes"));
   published.refused = refusal(line, published, undescribed);
   return published;
 }
@@ -216,7 +269,8 @@ std::vector<std::optional<PredictedStep>> predict_published(
     jobs.emplace_back([&step] {
       if (!step.refused.empty()) return std::vector<double>{};
       try {
-        return numbers_of(predict_step(step.step, load_machine(step.machine), step.id));
+        const Machine machine = with_attention(load_machine(step.machine), step.attention);
+        return numbers_of(predict_step(step.step, machine, step.id, step.environment));
       } catch (const UsageError& error) {  // a group that no collective is spread over
         print_error("{}: not predicted: {}\n", step.id, error.what());
         return std::vector<double>{};

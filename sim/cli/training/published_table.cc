@@ -11,6 +11,7 @@
 #include "reports/timeline/statistics.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/print.h"
+#include "sim/applications/training/layout_ranks.h"
 #include "sim/applications/training/published_steps.h"
 
 namespace foretrace {
@@ -19,7 +20,7 @@ namespace {
 using sim::PublishedStep;
 
 struct SourceErrors {
-  std::vector<double> predicted, yardstick;
+  std::vector<double> predicted, yardstick, memory;
   std::size_t too_large = 0;  ///< said not to fit, though it ran
 };
 
@@ -37,7 +38,10 @@ void add_published(TextTable& table, const PublishedStep& step, const sim::Predi
   row.push_back(fmt::format("{:+.1f} %", 100 * error));
   if (naive && predicted.fits) errors.yardstick.push_back(*naive / step.seconds - 1);
   row.push_back(naive ? fmt::format("{:+.1f} %", 100 * (*naive / step.seconds - 1)) : "-");
-  row.push_back(fmt::format("{:.1f}", static_cast<double>(predicted.peak) * 1e-9));
+  const auto peak = static_cast<double>(predicted.peak);
+  row.push_back(fmt::format("{:.1f}", peak * 1e-9));
+  row.push_back(step.peak > 0 ? fmt::format("{:.1f}", step.peak * 1e-9) : "-");
+  if (step.peak > 0) errors.memory.push_back(peak / step.peak - 1);
   table.row(row);
 }
 
@@ -63,6 +67,19 @@ std::string summary_of(const std::vector<double>& errors) {
 
 namespace {
 
+std::vector<sim::LayoutTrial> trials_of(
+    const std::vector<PublishedStep>& steps,
+    const std::vector<std::optional<sim::PredictedStep>>& predicted) {
+  std::vector<sim::LayoutTrial> trials;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const PublishedStep& step = steps[i];
+    if (!predicted[i]) continue;
+    trials.push_back({step.model, step.id, step.seconds / step.sequences,
+                      predicted[i]->seconds / step.sequences});
+  }
+  return trials;
+}
+
 std::string published_json(const std::vector<PublishedStep>& steps,
                            const std::vector<std::optional<sim::PredictedStep>>& predicted,
                            const std::vector<PublishedStep>& all) {
@@ -82,13 +99,24 @@ std::string published_json(const std::vector<PublishedStep>& steps,
     } else {
       row["fits"] = predicted[i]->fits;
       row["peak_bytes"] = predicted[i]->peak;
+      if (step.peak > 0) row["published_peak_bytes"] = step.peak;
       row["predicted_seconds"] = predicted[i]->seconds;
       row["error"] = predicted[i]->seconds / step.seconds - 1;
     }
     if (const auto naive = yardstick(step, all)) row["yardstick_seconds"] = *naive;
     rows.push_back(std::move(row));
   }
-  const Json json{{"schema_version", 1}, {"kind", "published-steps"}, {"steps", rows}};
+  Json layouts = Json::array();
+  for (const sim::LayoutRanks& ranks : sim::layout_ranks(trials_of(steps, predicted))) {
+    layouts.push_back({{"group", ranks.group},
+                       {"layouts", ranks.layouts},
+                       {"rank_correlation", ranks.correlation},
+                       {"chosen", ranks.chosen},
+                       {"best", ranks.best},
+                       {"excess", ranks.excess}});
+  }
+  const Json json{
+      {"schema_version", 1}, {"kind", "published-steps"}, {"steps", rows}, {"layouts", layouts}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -106,7 +134,8 @@ int run_published_table(const std::string& file, const std::string& only,
   using enum TextTable::Align;
   table.column("step", Left);
   table.column("GPU", Left);
-  for (const char* const name : {"GPUs", "quality", "s", "predicted", "error", "yardstick", "GB"}) {
+  for (const char* const name :
+       {"GPUs", "quality", "s", "predicted", "error", "yardstick", "GB", "published GB"}) {
     table.column(name, Right);
   }
   std::map<std::string, SourceErrors> sources;
@@ -150,12 +179,20 @@ int run_published_table(const std::string& file, const std::string& only,
     total.predicted.insert(total.predicted.end(), errors.predicted.begin(), errors.predicted.end());
     total.yardstick.insert(total.yardstick.end(), errors.yardstick.begin(), errors.yardstick.end());
     total.too_large += errors.too_large;
+    total.memory.insert(total.memory.end(), errors.memory.begin(), errors.memory.end());
+    if (!errors.memory.empty()) say("{}, memory: {}\n", name, summary_of(errors.memory));
   }
   say("all: {}; {} wrongly too large; the yardstick {}\n", summary_of(total.predicted),
       total.too_large, summary_of(total.yardstick));
+  if (!total.memory.empty()) say("all, memory: {}\n", summary_of(total.memory));
   if (!trapped.empty()) say("without those below: {}\n", summary_of(clean));
   for (const auto& [why, errors] : trapped) say("{}: {}\n", why, summary_of(errors));
   for (const auto& [how, errors] : as_others) say("{}: {}\n", how, summary_of(errors));
+  for (const sim::LayoutRanks& ranks : sim::layout_ranks(trials_of(steps, predicted))) {
+    say("{}: {} layouts, rank correlation {:.2f}; chosen {}, {:+.1f} % of the best measured, {}\n",
+        ranks.group, ranks.layouts, ranks.correlation, ranks.chosen, 100 * ranks.excess,
+        ranks.best);
+  }
   for (const auto& [why, count] : refused) say("not predicted, {}: {}\n", why, count);
   emit(output, text);
   return kDone;

@@ -1,6 +1,7 @@
 // Published training steps: what a line of the table says, and the yardstick beside it.
 #include "sim/applications/training/published_steps.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -155,8 +156,12 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
   EXPECT_EQ(steps[0].read_as, "PyTorch's eager calls");
   EXPECT_EQ(steps[0].machine, "4xH200-SXM+ib-ndr:4");
   EXPECT_EQ(step.data * 100 + step.tensor * 10 + step.passes, 444);
-  EXPECT_TRUE(step.sharding == training::Sharding::Fsdp && step.model.gated && step.fused_loss);
+  EXPECT_TRUE(step.sharding == training::Sharding::Fsdp && step.model.gated && step.compiled);
+  EXPECT_TRUE(step.half_loss && !step.loss_parallel && !step.fused_loss) << "training/loss.py";
+  EXPECT_FALSE(step.float32_parameters) << "parallel.py: to(dtype=param_dtype)";
+  EXPECT_TRUE(steps[1].step.fused_loss && steps[1].step.float32_parameters);
   EXPECT_EQ(steps[1].read_as, steps[0].read_as) << "an unknown name";
+  EXPECT_TRUE(steps[0].environment.empty());
   EXPECT_EQ(steps[2].refused, "");
   EXPECT_EQ(steps[2].read_as, "Megatron-LM's calls");
   EXPECT_TRUE(steps[3].step.narrow == training::Narrow::Float8 && steps[3].refused.empty());
@@ -175,6 +180,85 @@ TEST(PublishedSteps, OfTorchtitanRecomputeByOperators) {
   EXPECT_EQ(steps[0].refused, "");
   EXPECT_EQ(steps[0].step.recompute, training::Recompute::Products);
   EXPECT_EQ(steps[0].machine, "8xH100-SXM-96+roce-400g:2");
+  EXPECT_EQ(steps[0].attention, "h100-nvswitch-8-flash2") << "PyTorch of before 2.10";
+}
+
+/// The same with another recomputation.
+std::string recomputing(const std::string& framework, const std::string& what) {
+  std::string row = other(framework, "H100-80GB-SXM,8,8,,bf16", "1,1,1,8,fsdp 8,no,no compile");
+  const std::string full = "full per block";
+  return row.replace(row.find(full), full.size(), what);
+}
+
+TEST(PublishedSteps, OfJaxKeepWhatTheirPolicyNames) {
+  const auto keeps = [](const std::string& policy) {
+    const auto steps = steps_of(recomputing("MaxText (JAX)", policy));
+    EXPECT_EQ(steps[0].refused, "") << policy;
+    EXPECT_EQ(steps[0].step.recompute, training::Recompute::Full) << policy;
+    const training::Kept& kept = steps[0].step.keeps;
+    std::string text;
+    for (const auto& [letter, is] :
+         {std::pair{'q', kept.queries}, std::pair{'a', kept.attention}, std::pair{'o', kept.output},
+          std::pair{'u', kept.up}, std::pair{'d', kept.down}}) {
+      if (is) text += letter;
+    }
+    return text;
+  };
+  EXPECT_EQ(keeps("\"partial: save qkv,out,mlpwo\""), "qod") << "MaxText's custom policy";
+  EXPECT_EQ(keeps("minimal_flash (save all but attention)"), "qaoud") << "what it is called";
+  EXPECT_EQ(keeps("minimal"), "qoud");
+  EXPECT_EQ(keeps("save_dot_except_mlpwi"), "qod");
+  EXPECT_EQ(keeps("save_dot_except_mlp"), "qo");
+  EXPECT_EQ(keeps("save_qkv_proj"), "q");
+  EXPECT_EQ(keeps("full"), "");
+  EXPECT_EQ(steps_of(recomputing("MaxText (JAX)", "qkv_proj_offloaded"))[0].refused,
+            "activations that go to the host's memory");
+}
+
+TEST(PublishedSteps, OfMegatronFsdpScatterTheGradientsOfEveryMicroBatch) {
+  std::string row = megatron("Llama3-8B", "8,1,1,,32");
+  const std::string optimizer = "distributed optimizer", overlap = "tp_comm_overlap";
+  row.replace(row.find(optimizer), optimizer.size(), "megatron-fsdp");
+  std::string offloads = row;
+  offloads.replace(offloads.find(overlap), overlap.size(), "activation cpu offload 40 layers");
+  const auto steps = steps_of(row + offloads);
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].step.sharding, training::Sharding::Fsdp);
+  EXPECT_TRUE(steps[0].step.reduce_every_pass);
+  EXPECT_EQ(steps[1].refused, "activations that go to the host's memory");
+}
+
+TEST(PublishedSteps, ShareParametersAsTheTableSays) {
+  const auto shard = [](const char* words) {
+    const std::string row = other("MaxText (JAX)", "H100-80GB-SXM,64,8,8x 400 Gb/s IB,bf16",
+                                  fmt::format("1,1,1,64,{},no,", words));
+    const training::TrainingStep step = steps_of(row)[0].step;
+    EXPECT_EQ(step.sharding, training::Sharding::Fsdp) << words;
+    return step.shard;
+  };
+  EXPECT_EQ(shard("fsdp 16 x dp 4"), 16);
+  EXPECT_EQ(shard("fsdp 8 in node x dp 8"), 8);
+  EXPECT_EQ(shard("fsdp 64 x dp 1"), 0) << "all of them";
+  EXPECT_EQ(shard("hsdp"), 8) << "a node";
+  EXPECT_EQ(shard("fsdp2 full shard"), 0);
+}
+
+TEST(PublishedSteps, RecomputeEverySecondLayerWhereTheTableSaysSo) {
+  const auto steps = steps_of(recomputing("torchtitan", "selective layer (every 2nd)"));
+  EXPECT_EQ(steps[0].step.recompute, training::Recompute::Full);
+  EXPECT_EQ(steps[0].step.recompute_every, 2);
+  EXPECT_FALSE(steps[0].step.compiled) << "no compile";
+}
+
+TEST(PublishedSteps, AreOfTheTimeAndTheMemoryThatNotesSay) {
+  std::string row = other("torchtitan", "H100-80GB-SXM,8,8,,bf16", "1,1,1,8,fsdp 8,no,");
+  const std::string metric = "step_s,1.5,,A";
+  row.replace(row.find(metric), metric.size(),
+              "tflops_per_gpu,400,arithmetic of its own; equals step_s 2.5; peak memory 50.5 GB,A");
+  const auto steps = steps_of(row + other("t", "H100-80GB-SXM,8,8,,bf16", "1,1,1,8,fsdp 8,no,"));
+  EXPECT_DOUBLE_EQ(steps[0].seconds, 2.5);
+  EXPECT_DOUBLE_EQ(steps[0].peak, 50.5 * 0x1p30);
+  EXPECT_EQ(steps[1].peak, 0);
 }
 
 TEST(PublishedSteps, SayThatTheMakersNetworkIsAssumed) {
