@@ -204,6 +204,7 @@ std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
     return "adapters (LoRA) by other frameworks than NeMo";
   if (has_words(line, "gpu", "power limited")) return "its GPUs' power limit is not stated";
   if (whole_number(line, "gpus") == 0) return "GPUs not stated";
+  if (has_words(line, "recompute", "ratio not stated")) return "how many layers are recomputed";
   if (has_words(line, "recompute", "offload")) return "activations that go to the host's memory";
   if (step.model.hidden == 0 || step.model.layers == 0 || step.model.ffn == 0 ||
       step.model.vocab == 0 || step.sequence == 0) {
