@@ -122,18 +122,19 @@ set(may_link_scenario options yaml_cpp)
 set(may_link_timeline options scenario)
 set(may_link_models   options scenario timeline)
 set(may_link_report   options scenario timeline)
-set(may_link_capture  options scenario timeline)
+set(may_link_interchange options scenario)   # workloads of other simulators
+set(may_link_capture  options scenario timeline interchange)
 set(may_link_sim      options scenario timeline models)
 set(may_link_flows    options simgrid)       # what sim loads for its flows
 set(may_link_fit      options scenario timeline models report sim)  # predicts, and reads measurements
-set(may_link_fit_products options scenario timeline models report capture sim fit)  # the same, for products
+set(may_link_fit_products options scenario timeline models report capture interchange sim fit)  # the same, for products
 set(may_link_nccl_tests options scenario timeline models report sim)  # predicts and compares: both
 set(may_link_accept   options scenario timeline models report sim nccl_tests)  # judges a machine by the same
 set(may_link_plan     options scenario timeline models report sim)  # predicts, and writes a page
 set(may_link_transfer options scenario timeline models)  # judges products by facts
 set(may_link_local_page options scenario timeline report)  # runs commands that it is given
 set(may_link_command_line options scenario)  # what both programs' command lines share
-set(may_link_cli      options scenario timeline models report capture sim accept local_page fit fit_products nccl_tests plan transfer command_line)
+set(may_link_cli      options scenario timeline models report capture interchange sim accept local_page fit fit_products nccl_tests plan transfer command_line)
 set(may_link_foretrace cli)                  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
 set(may_link_cuda     options)               # a GPU for programs where there is none: knows nothing of ours

@@ -14,7 +14,7 @@
 #include "reports/capture/captured_scenario.h"
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/nsight.h"
-#include "reports/interchange/interchange.h"
+#include "scenarios/interchange/interchange.h"
 #include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/base/text/errors.h"

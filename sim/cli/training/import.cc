@@ -16,7 +16,7 @@
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/kineto.h"
 #include "reports/capture/nsight.h"
-#include "reports/interchange/interchange.h"
+#include "scenarios/interchange/interchange.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/interchange/interchange.h"
+#include "scenarios/interchange/interchange.h"
 #include "scenarios/base/text/errors.h"
 
 namespace foretrace::interchange {

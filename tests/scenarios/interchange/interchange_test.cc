@@ -1,12 +1,12 @@
 // Chakra's traces and SimAI's workloads as scenarios, from bytes that are made here.
-#include "reports/interchange/interchange.h"
+#include "scenarios/interchange/interchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "reports/interchange/chakra_nodes.h"
+#include "scenarios/interchange/chakra_nodes.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/read/scenario.h"
 
@@ -56,11 +56,11 @@ TEST(Chakra, KeepsKernelsCollectivesAndWhatTheyWaitFor) {
   const Scenario scenario = read_chakra({{"t.et", et}}, {"t", 2, 0, 0});
   EXPECT_THAT(scenario.text, HasSubstr("spin: {stream: compute, duration: 100000ns"));
   EXPECT_THAT(scenario.text,
-              HasSubstr("          - event_record: {stream: compute, event: compute_done}\n"
-                        "          - stream_wait_event: {stream: comm, event: compute_done}\n"
+              HasSubstr("          - event_record: {stream: compute, event: done(0)}\n"
+                        "          - stream_wait_event: {stream: comm, event: done(0)}\n"
                         "          - nccl_all_reduce: {comm: world, stream: comm, send_buffer: a, "
                         "recv_buffer: b, size: 1048576B"));
-  EXPECT_THAT(scenario.text, HasSubstr("stream_wait_event: {stream: compute, event: comm_done}"));
+  EXPECT_THAT(scenario.text, HasSubstr("stream_wait_event: {stream: compute, event: done(0)}"));
   EXPECT_THAT(scenario.notes, Contains("not read: attribute 'colour', 1 times"));
   EXPECT_THAT(scenario.notes,
               Contains("read: 2 kernels, 1 collectives, 0 sends and receives, 0 copies"));
@@ -75,7 +75,7 @@ TEST(Chakra, OrdersByDependenciesThroughNodesWithoutWork) {
       node(7, NodeType::MemLoad, attribute("tensor_size", 64));
   const std::string text = read_chakra({{"t.et", et}}, {"t", 0, 0, 0}).text;
   EXPECT_LT(text.find("memcpy_async"),
-            text.find("stream_wait_event: {stream: compute, event: copy_done}"));
+            text.find("stream_wait_event: {stream: compute, event: done(0)}"));
   EXPECT_LT(text.find("stream_wait_event"), text.find("spin: "));
   EXPECT_TRUE(read_scenario(text, "t.yaml").has_value()) << text;
 }
@@ -106,6 +106,87 @@ TEST(Chakra, TakesDataDependenciesAloneWhereControlFormsACircle) {
   const Scenario scenario = read_chakra({{"t.et", et}}, {"t", 2, 0, 0});
   EXPECT_LT(scenario.text.find("3000ns"), scenario.text.find("5000ns"));
   EXPECT_THAT(scenario.notes, Contains(HasSubstr("control dependencies form a circle")));
+}
+
+TEST(Chakra, WaitsForWhatIsNeededAndNothingQueuedLater) {
+  // The collective 3 needs kernel 0; kernel 1 is queued before it and goes on beside it.
+  const std::string et =
+      kMetadata + node(0, NodeType::Comp, number(7, 100)) +
+      node(1, NodeType::Comp, number(7, 200)) +
+      node(3, NodeType::CommColl,
+           attribute("comm_type", 0) + attribute("comm_size", 64) + number(5, 0));
+  const std::string text = read_chakra({{"t.et", et}}, {"t", 2, 0, 0}).text;
+  EXPECT_LT(text.find("event_record"), text.find("200000ns"));
+  EXPECT_LT(text.find("200000ns"), text.find("stream_wait_event"));
+}
+
+TEST(Chakra, KeepsTheStreamsThatATraceNames) {
+  const std::string et = kMetadata +
+                         node(0, NodeType::Comp, number(7, 100) + attribute("stream", 7)) +
+                         node(1, NodeType::Comp, number(7, 200) + attribute("stream", 20));
+  const std::string text = read_chakra({{"t.et", et}}, {"t", 0, 0, 0}).text;
+  EXPECT_THAT(text, HasSubstr("spin: {stream: stream_7, duration: 100000ns"));
+  EXPECT_THAT(text, HasSubstr("spin: {stream: stream_20, duration: 200000ns"));
+}
+
+TEST(Chakra, KeepsTheRanksOfProcessGroups) {
+  // As PyTorch lists them; rank 2's collective is with rank 0 alone, of 64 bytes each.
+  const std::string list =
+      "[[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"7\", \"ranks\": [0, 2]}]]";
+  const auto trace = [&](const std::string& group) {
+    return kMetadata +
+           node(0, NodeType::Metadata, bytes(2, kGroupsNode) + bytes(8, bytes(1, list))) +
+           node(1, NodeType::CommColl,
+                attribute("comm_type", 7) + attribute("comm_size", 128) +
+                    bytes(10, bytes(1, "pg_name") + bytes(29, group)));
+  };
+  const Scenario scenario = read_chakra(
+      {{"0.et", trace("7")}, {"1.et", trace("9")}, {"2.et", trace("7")}}, {"t", 0, 0, 0});
+  EXPECT_THAT(scenario.text, HasSubstr("members: [[0, 0], [2, 0]], init: rank"));
+  EXPECT_THAT(scenario.text, HasSubstr("size: 64B"));
+  EXPECT_THAT(scenario.notes,
+              Contains("assumed: 1 process groups (pg_name) without a list are all ranks"));
+}
+
+TEST(Chakra, ReadsWhatItWrites) {
+  ChakraTrace trace;
+  trace.version = "1.0.0";
+  trace.numbers[kHostInLine] = 1;
+  ChakraNode first;
+  first.id = 4;
+  first.name = "gemm";
+  first.type = NodeType::Comp;
+  first.duration_us = 3;
+  first.numbers = {{"is_cpu_op", 0}, {"duration_ns", 2600}, {"tensor_size", 1 << 20}};
+  ChakraNode second;
+  second.id = 5;
+  second.type = NodeType::CommRecv;
+  second.data = {4, 1'000'000};
+  second.numbers = {{"comm_src", 3}, {"comm_size", std::int64_t{1} << 40}};
+  second.texts = {{"pg_name", "2"}};
+  trace.nodes = {first, second};
+  const ChakraTrace back = read_chakra_nodes("t.et", chakra_bytes(trace));
+  EXPECT_EQ(back.version, "1.0.0");
+  EXPECT_EQ(back.numbers, trace.numbers);
+  ASSERT_EQ(back.nodes.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(back.nodes[i].id, trace.nodes[i].id);
+    EXPECT_EQ(back.nodes[i].name, trace.nodes[i].name);
+    EXPECT_EQ(back.nodes[i].type, trace.nodes[i].type);
+    EXPECT_EQ(back.nodes[i].duration_us, trace.nodes[i].duration_us);
+    EXPECT_EQ(back.nodes[i].data, trace.nodes[i].data);
+    EXPECT_EQ(back.nodes[i].numbers, trace.nodes[i].numbers);
+    EXPECT_EQ(back.nodes[i].texts, trace.nodes[i].texts);
+  }
+}
+
+TEST(Chakra, TakesNanosecondsWhereTheyAreSaid) {
+  const std::string et = kMetadata +
+                         node(0, NodeType::Comp, number(7, 3) + attribute("duration_ns", 2600)) +
+                         node(1, NodeType::Comp, number(7, 9) + attribute("duration_ns", 2600));
+  const std::string text = read_chakra({{"t.et", et}}, {"t", 0, 0, 0}).text;
+  EXPECT_THAT(text, HasSubstr("duration: 2600ns"));
+  EXPECT_THAT(text, HasSubstr("duration: 9000ns")) << "of two that differ, the schema's own holds";
 }
 
 TEST(Chakra, RefusesWhatIsBroken) {

@@ -1,7 +1,8 @@
-#include "reports/interchange/chakra_nodes.h"
+#include "scenarios/interchange/chakra_nodes.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -15,13 +16,14 @@ namespace {
 constexpr std::size_t kMostNodes = 1 << 20;
 constexpr std::size_t kMostDependencies = 1 << 23;
 constexpr std::size_t kMostNames = 1 << 12;
+constexpr std::size_t kLongestText = 256, kLongestList = 1 << 22;
 
 /// Attributes that the scenario is made of, or that say nothing that it could use.
 constexpr std::array kKnown{
-    "is_cpu_op",      "comm_type",   "comm_size",   "comm_src",  "comm_dst",  "comm_tag",
-    "num_ops",        "tensor_size", "pg_name",     "root_rank", "rf_id",     "fw_parent",
-    "seq_id",         "scope",       "tid",         "fw_tid",    "op_schema", "stream",
-    "kernel_backend", "kernel_file", "involved_dim"};
+    "is_cpu_op",      "comm_type",   "comm_size",    "comm_src",    "comm_dst",  "comm_tag",
+    "num_ops",        "tensor_size", "pg_name",      "root_rank",   "rf_id",     "fw_parent",
+    "seq_id",         "scope",       "tid",          "fw_tid",      "op_schema", "stream",
+    "kernel_backend", "kernel_file", "involved_dim", "duration_ns", "data_type", "launch"};
 
 enum class Wire : std::uint8_t { Varint, Fixed64, Bytes, Fixed32 = 5 };
 
@@ -112,8 +114,13 @@ std::int64_t rounded(double value) {
   return std::isfinite(value) && std::abs(value) < kMost ? std::llround(value) : 0;
 }
 
-/// AttributeProto: a name, and one of its kinds of values. Lists are passed over.
-void read_attribute(Wires wires, ChakraNode& node, ChakraTrace& trace) {
+bool is_known(std::string_view name) {
+  return std::ranges::any_of(kKnown, [&](const char* known) { return name == known; });
+}
+
+/// AttributeProto: a name, and one of its kinds of values. Lists are passed over. Answers the name.
+template <class Owner>
+std::string read_attribute(Wires wires, Owner& owner, std::size_t longest) {
   std::string name;
   std::int64_t number = 0;
   std::string text;
@@ -157,12 +164,19 @@ void read_attribute(Wires wires, ChakraNode& node, ChakraTrace& trace) {
         break;
     }
   }
-  if (is_number) node.numbers[name] = number;
-  if (is_text) node.texts[name] = text.substr(0, 256);
-  for (const char* const known : kKnown) {
-    if (name == known) return;
+  if (is_number) owner.numbers[name] = number;
+  if (is_text) owner.texts[name] = text.substr(0, longest);
+  return name;
+}
+
+/// IOInfo: its values alone.
+std::string read_values(Wires wires) {
+  std::string values;
+  while (!wires.is_over()) {
+    const Field field = wires.field();
+    if (field.number == 1) values = field.bytes.substr(0, kLongestList);
   }
-  if (trace.unread.size() < kMostNames) ++trace.unread[name.substr(0, 64)];
+  return values;
 }
 
 void add_dependencies(const Field& field, Wires packed, std::vector<std::uint64_t>& deps) {
@@ -202,11 +216,18 @@ ChakraNode read_node(const std::string& file, std::string_view bytes, std::size_
         node.duration_us = field.value;
         break;
       case 10:
-        read_attribute(inside, node, trace);
+        if (const std::string name = read_attribute(inside, node, kLongestText);
+            !is_known(name) && trace.unread.size() < kMostNames) {
+          ++trace.unread[name.substr(0, 64)];
+        }
         break;
-      case 6:  // when it began in the run that it was recorded in
+      case 6:
+        node.begin_us = field.value;
+        break;
       case 8:
-      case 9:  // inputs, outputs
+        if (node.name == kGroupsNode) node.inputs = read_values(inside);
+        break;
+      case 9:  // outputs
         break;
       default:
         if (trace.unread.size() < kMostNames) {
@@ -229,6 +250,10 @@ ChakraTrace read_chakra_nodes(const std::string& file, std::string_view bytes) {
   while (!metadata.is_over()) {
     const Field field = metadata.field();
     if (field.number == 1) trace.version = field.bytes.substr(0, 64);
+    if (field.number == 2) {
+      read_attribute(Wires{file, field.bytes, metadata.byte() - field.bytes.size()}, trace,
+                     kLongestList);
+    }
   }
   std::size_t dependencies = 0;
   while (!wires.is_over()) {

@@ -30,7 +30,9 @@ struct ChakraNode {
   std::uint64_t duration_us = 0;
   std::map<std::string, std::int64_t> numbers;  ///< attributes that hold one
   std::map<std::string, std::string> texts;
-  std::size_t byte = 0;  ///< where it begins
+  std::uint64_t begin_us = 0;  ///< in the run that it was recorded in
+  std::string inputs;          ///< of the node that lists the process groups: its input values
+  std::size_t byte = 0;        ///< where it begins
 
   std::int64_t number(const std::string& name_, std::int64_t otherwise) const {
     const auto found = numbers.find(name_);
@@ -38,13 +40,26 @@ struct ChakraNode {
   }
 };
 
+/// What PyTorch's execution traces name the node that lists the process groups, as JSON.
+inline constexpr const char* kGroupsNode = "## process_group:init ##";
+/// The same list as an attribute of the trace: simulators refuse nodes without work.
+inline constexpr const char* kGroups = "process_groups";
+/// Of a trace whose nodes of the CPU are one host thread's calls, none inside another.
+inline constexpr const char* kHostInLine = "host_in_line";
+
 struct ChakraTrace {
   std::string version;
+  std::map<std::string, std::int64_t> numbers;  ///< its own attributes
+  std::map<std::string, std::string> texts;
   std::vector<ChakraNode> nodes;
   std::map<std::string, std::size_t> unread;  ///< attributes without a meaning here, how often
 };
 
 /// Throws UsageError naming file and byte: at most 2^20 nodes and 2^23 dependencies.
 ChakraTrace read_chakra_nodes(const std::string& file, std::string_view bytes);
+
+/// The bytes of such a file. Numbers have the kinds that Chakra's feeder reads them by; what it
+/// does not know is int64.
+std::string chakra_bytes(const ChakraTrace& trace);
 
 }  // namespace foretrace::interchange
