@@ -41,37 +41,95 @@ training::PartBytes memory_of(const training::TrainingStep& step) {
   return most;
 }
 
-training::PartBytes memory_of_all_layers(const training::TrainingStep& step) {
-  return training::peak_memory(step);
+/// Layouts that differ only in the size of micro-batches and in what is recomputed: the larger
+/// those are, and the less is recomputed, the more memory they need.
+using Family = std::vector<std::size_t>;
+
+/// Of one family: whether `a` needs as much as `b`, or more.
+bool needs_as_much(const Layout& a, const Layout& b) {
+  return a.micro_batch >= b.micro_batch && a.recompute <= b.recompute;
 }
 
-/// Whether each layout fits by such a memory, and a bound of its time; on all cores, `of_a_child`
-/// at a time.
-std::vector<CoarseRow> judged(const Question& question, const std::vector<Layout>& all,
-                              std::size_t of_a_child,
-                              training::PartBytes (*memory)(const training::TrainingStep&)) {
+/// First what needs least and what needs most: where they agree, all do. Then what is recomputed
+/// most, the largest micro-batches first.
+void sort_by_demand(const std::vector<Layout>& all, Family& family) {
+  std::ranges::sort(family, {}, [&](std::size_t i) {
+    return std::tuple{-static_cast<int>(all[i].recompute), -all[i].micro_batch};
+  });
+  const auto least = std::ranges::min_element(family, {}, [&](std::size_t i) {
+    return std::tuple{-static_cast<int>(all[i].recompute), all[i].micro_batch};
+  });
+  std::rotate(family.begin(), least, least + 1);
+  const auto most =
+      std::ranges::min_element(family.begin() + 1, family.end(), {}, [&](std::size_t i) {
+        return std::tuple{static_cast<int>(all[i].recompute), -all[i].micro_batch};
+      });
+  if (most != family.end()) std::rotate(family.begin() + 1, most, most + 1);
+}
+
+std::vector<Family> families_of(const std::vector<Layout>& all) {
+  std::map<std::pair<std::string, bool>, Family> families;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Layout alike = all[i];
+    const bool is_only_one = alike.passes == 1;  // nothing is kept for a next micro-batch
+    alike.micro_batch = alike.passes = 1;
+    alike.recompute = training::Recompute::None;
+    families[{short_name(alike), is_only_one}].push_back(i);
+  }
+  std::vector<Family> list;
+  for (auto& [name, family] : families) {
+    sort_by_demand(all, family);
+    list.push_back(std::move(family));
+  }
+  return list;
+}
+
+/// Index, bytes, fits, is tight, bound: of those that fit, and of the one that needs least. What
+/// another one says has infinite bytes: settle_memory() knows them.
+void judge_family(const Question& question, const std::vector<Layout>& all, const Family& family,
+                  std::vector<double>& figures) {
+  std::vector<const Layout*> fitting, refused;
+  for (const std::size_t i : family) {
+    const Layout& layout = all[i];
+    const auto is_more = [&](const Layout* one) { return needs_as_much(layout, *one); };
+    const auto is_less = [&](const Layout* one) { return needs_as_much(*one, layout); };
+    if (std::ranges::any_of(refused, is_more)) continue;
+    sim::MemoryVerdict verdict{.bytes = std::numeric_limits<double>::infinity()};
+    if (std::ranges::none_of(fitting, is_less)) {
+      verdict = sim::memory_verdict(memory_of(step_of(question, layout)), question.machine);
+      (verdict.fits ? fitting : refused).push_back(&layout);
+    }
+    if (!verdict.fits && i != family.front()) continue;
+    figures.insert(figures.end(), {static_cast<double>(i), verdict.bytes, verdict.fits ? 1.0 : 0.0,
+                                   verdict.is_tight ? 1.0 : 0.0,
+                                   verdict.fits ? arithmetic_bound(question, layout) : 0.0});
+  }
+}
+
+/// In the order of `all`; on all cores.
+std::vector<CoarseRow> judged(const Question& question, const std::vector<Layout>& all) {
+  constexpr std::size_t kOfAChild = 8, kFigures = 5;
+  const std::vector<Family> families = families_of(all);
   std::vector<Job> jobs;
-  for (std::size_t begin = 0; begin < all.size(); begin += of_a_child) {
-    jobs.emplace_back([&question, &all, of_a_child, memory, begin] {
+  for (std::size_t begin = 0; begin < families.size(); begin += kOfAChild) {
+    jobs.emplace_back([&question, &all, &families, begin] {
       std::vector<double> figures;
-      for (std::size_t i = begin; i < std::min(begin + of_a_child, all.size()); ++i) {
-        const auto verdict =
-            sim::memory_verdict(memory(step_of(question, all[i])), question.machine);
-        figures.insert(figures.end(),
-                       {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0,
-                        arithmetic_bound(question, all[i])});
+      for (std::size_t i = begin; i < std::min(begin + kOfAChild, families.size()); ++i) {
+        judge_family(question, all, families[i], figures);
       }
       return figures;
     });
   }
-  std::vector<CoarseRow> rows;
+  std::map<std::size_t, CoarseRow> rows;
   for (const auto& part : run_in_children(jobs)) {
-    for (std::size_t i = 0; i + 3 < part.size(); i += 4) {
-      rows.push_back(
-          {all[rows.size()], {part[i], part[i + 1] != 0, part[i + 2] != 0}, part[i + 3]});
+    for (std::size_t i = 0; i + kFigures <= part.size(); i += kFigures) {
+      const auto at = static_cast<std::size_t>(part[i]);
+      rows[at] = {all[at], {part[i + 1], part[i + 2] != 0, part[i + 3] != 0}, part[i + 4]};
     }
   }
-  return rows;
+  std::vector<CoarseRow> list;
+  for (auto& [at, row] : rows) list.push_back(std::move(row));
+  return list;
 }
 
 std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answer) {
@@ -83,8 +141,7 @@ std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answ
         answer.gpus, question.global_batch)};
   }
   answer.tried = all.size();
-  constexpr std::size_t kOfAChild = 24;
-  std::vector<CoarseRow> rows = judged(question, all, kOfAChild, memory_of);
+  std::vector<CoarseRow> rows = judged(question, all);
   answer.least_bytes = std::numeric_limits<double>::max();
   for (const CoarseRow& row : rows)
     answer.least_bytes = std::min(answer.least_bytes, row.fit.bytes);
@@ -95,11 +152,26 @@ std::vector<CoarseRow> fitting_rows(const Question& question, CoarseAnswer& answ
 
 /// What is shown has the memory of all its layers: experts' peaks do not grow evenly with them.
 void settle_memory(const Question& question, std::vector<CoarseRow>& rows) {
-  constexpr std::size_t kOfAChild = 6;
-  std::vector<Layout> all;
-  for (const CoarseRow& row : rows) all.push_back(row.layout);
-  const auto settled = judged(question, all, kOfAChild, memory_of_all_layers);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fit = settled[i].fit;
+  constexpr std::size_t kOfAChild = 6, kFigures = 3;
+  std::vector<Job> jobs;
+  for (std::size_t begin = 0; begin < rows.size(); begin += kOfAChild) {
+    jobs.emplace_back([&question, &rows, begin] {
+      std::vector<double> figures;
+      for (std::size_t i = begin; i < std::min(begin + kOfAChild, rows.size()); ++i) {
+        const auto verdict = sim::memory_verdict(
+            training::peak_memory(step_of(question, rows[i].layout)), question.machine);
+        figures.insert(figures.end(),
+                       {verdict.bytes, verdict.fits ? 1.0 : 0.0, verdict.is_tight ? 1.0 : 0.0});
+      }
+      return figures;
+    });
+  }
+  std::size_t at = 0;
+  for (const auto& part : run_in_children(jobs)) {
+    for (std::size_t i = 0; i + kFigures <= part.size(); i += kFigures) {
+      rows[at++].fit = {part[i], part[i + 1] != 0, part[i + 2] != 0};
+    }
+  }
   std::erase_if(rows, [](const CoarseRow& one) { return !one.fit.fits; });
 }
 
