@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 
+#include "models/machine/kept.h"
 #include "models/machine/machine.h"
 #include "models/machine/parts/composition.h"
 #include "scenarios/base/text/data_directory.h"
@@ -40,18 +42,57 @@ std::vector<std::string> machine_names() {
 
 namespace {
 
+/// A machine's file as it was read, and what is to be said of it.
+struct ReadMachine {
+  Machine machine;
+  Diagnostics warnings;
+  std::string file, text;
+};
+
+ReadMachine read_file(const std::filesystem::path& file) {
+  ReadMachine read{
+      .machine = {}, .warnings = {}, .file = file.string(), .text = read_text_file(file)};
+  Checked<Machine> machine = read_machine(read.text, read.file, &read.warnings);
+  if (!machine) throw UsageError{render(machine.error(), read.text)};
+  read.machine = *std::move(machine);
+  return read;
+}
+
 /// A search loads its machine for every point.
-void show_once(const Diagnostics& warnings, const std::string& file, std::string_view text) {
+void show_once(const ReadMachine& read) {
   static std::set<std::string> shown;
-  if (!warnings.empty() && shown.insert(file).second) print_error("{}", render(warnings, text));
+  if (!read.warnings.empty() && shown.insert(read.file).second) {
+    print_error("{}", render(read.warnings, read.text));
+  }
+}
+
+std::filesystem::path file_of(const std::string& name) {
+  return machine_directory() / (name + ".yaml");
+}
+
+std::map<std::string, ReadMachine>& kept_machines() {
+  static std::map<std::string, ReadMachine> kept;
+  return kept;
 }
 
 }  // namespace
 
+void keep_machine(const std::string& name) {
+  constexpr std::size_t kMost = 32;
+  std::map<std::string, ReadMachine>& kept = kept_machines();
+  if (kept.size() >= kMost || kept.contains(name)) return;
+  if (std::filesystem::exists(file_of(name))) kept.emplace(name, read_file(file_of(name)));
+}
+
 Machine load_machine(const std::string& name_or_path) {
+  const auto kept = kept_machines().find(name_or_path);
+  if (kept != kept_machines().end()) {
+    show_once(kept->second);
+    return kept->second.machine;
+  }
   std::filesystem::path path{name_or_path};
   if (path.extension() != ".yaml") {
-    path = machine_directory() / (name_or_path + ".yaml");
+    path = file_of(name_or_path);
     if (!std::filesystem::exists(path)) {
       if (auto machine = composed_machine(name_or_path)) return *std::move(machine);
       std::vector<std::string> names = machine_names();
@@ -64,12 +105,9 @@ Machine load_machine(const std::string& name_or_path) {
                                        : nearest)};
     }
   }
-  const std::string text = read_text_file(path);
-  Diagnostics warnings;
-  const Checked<Machine> machine = read_machine(text, path.string(), &warnings);
-  if (!machine) throw UsageError{render(machine.error(), text)};
-  show_once(warnings, path.string(), text);
-  return *machine;
+  ReadMachine read = read_file(path);
+  show_once(read);
+  return std::move(read.machine);
 }
 
 }  // namespace foretrace

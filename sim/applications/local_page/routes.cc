@@ -56,13 +56,14 @@ Reply failure_of(const Ended& ended, const fs::path& directory, const std::strin
 Reply asset(const std::string& path) {
   if (path.empty()) return {.type = "text/html", .body = std::string{assets::serve_html}};
   if (path == "serve.js") return {.type = "text/javascript", .body = std::string{assets::serve_js}};
+  if (path == "parts.js") return {.type = "text/javascript", .body = std::string{assets::parts_js}};
   if (path == "serve_chart.js") {
     return {.type = "text/javascript", .body = std::string{assets::serve_chart_js}};
   }
   if (path == "serve.css") {
     std::string text;
-    for (const auto part : {assets::colours_css, assets::colours_dark_css, assets::report_css,
-                            assets::curves_css, assets::serve_css}) {
+    for (const auto part : {assets::colours_css, assets::colours_dark_css, assets::parts_css,
+                            assets::report_css, assets::curves_css, assets::serve_css}) {
       text += part;
     }
     return {.type = "text/css", .body = std::move(text)};
@@ -72,8 +73,12 @@ Reply asset(const std::string& path) {
 
 }  // namespace
 
-Routes::Routes(boost::asio::io_context& io, RunCommand run, std::string choices)
-    : io_{io}, run_{std::move(run)}, choices_{std::move(choices)} {
+Routes::Routes(boost::asio::io_context& io, RunCommand run, std::string choices,
+               PlannedOn planned_on)
+    : io_{io},
+      run_{std::move(run)},
+      choices_{std::move(choices)},
+      planned_on_{std::move(planned_on)} {
   std::string name = (fs::temp_directory_path() / "foretrace-serve-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw IoError{
@@ -181,6 +186,7 @@ Reply Routes::planned(const PlanQuestion& question, Kept kept, const Ended& ende
     fs::remove_all(kept.directory, ignored);
     return failure_of(ended, kept.directory, question.config.value_or(""));
   }
+  if (planned_on_) planned_on_(kept.machine);
   answer.erase("files");  // which the page has nothing to do with
   for (Json& row : answer["rows"]) {
     if (!row.contains("scenario")) continue;

@@ -32,9 +32,12 @@ using Answered = std::function<void(Reply)>;
 
 class Routes {
  public:
+  /// Called with the machine of each plan that was answered: likely the next one's.
+  using PlannedOn = std::function<void(const std::string& machine)>;
+
   /// `choices` is JSON: what models and machines there are. Children run in directories below one
   /// of its own, which goes with it.
-  Routes(boost::asio::io_context& io, RunCommand run, std::string choices);
+  Routes(boost::asio::io_context& io, RunCommand run, std::string choices, PlannedOn planned_on);
   ~Routes();
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
@@ -66,6 +69,7 @@ class Routes {
   boost::asio::io_context& io_;
   RunCommand run_;
   std::string choices_;
+  PlannedOn planned_on_;
   std::filesystem::path directory_;
   std::deque<Kept> kept_;
   std::size_t numbers_ = 0;

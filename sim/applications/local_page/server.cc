@@ -41,8 +41,8 @@ constexpr std::string_view kReportPolicy =
     "'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 struct Shared {
-  Shared(asio::io_context& io, const RunCommand& run, const std::string& choices)
-      : routes{io, run, choices} {}
+  Shared(asio::io_context& io, const RunCommand& run, const ServerOptions& options)
+      : routes{io, run, options.choices, options.planned_on} {}
   Guard guard{};
   Routes routes;
   std::size_t connections = 0;
@@ -232,7 +232,7 @@ void serve(const ServerOptions& options, const RunCommand& run,
                                  options.port, error.code().message())};
   }
   const std::uint16_t port = acceptor.local_endpoint().port();
-  shared.emplace(io, run, options.choices);
+  shared.emplace(io, run, options);
   shared->guard = {new_token(), port};
   asio::signal_set signals{io, SIGINT, SIGTERM};
   signals.async_wait([&](const auto&, int) { io.stop(); });

@@ -12,6 +12,7 @@ namespace foretrace::local_page {
 struct ServerOptions {
   std::uint16_t port = 0;  ///< 0: a free one
   std::string choices;     ///< JSON: routes.h
+  std::function<void(const std::string& machine)> planned_on = {};  ///< of Routes
 };
 
 /// Serves until SIGINT or SIGTERM. `ready` is told the page's address once it can be asked. Throws

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "models/cost/products/heuristic.h"
+#include "models/cost/products/residual.h"
+#include "models/machine/kept.h"
 #include "models/machine/machine.h"
 #include "models/machine/parts/composition.h"
 #include "models/machine/parts/part.h"
@@ -41,6 +44,15 @@ std::string choices_of_page() {
       .dump();
 }
 
+/// What every plan reads, read once: children begin with it.
+void keep_what_plans_need() {
+  static_cast<void>(products::recorded_heuristics());
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(products::Family::Unmeasured); ++i) {
+    static_cast<void>(products::recorded_residual(static_cast<products::Family>(i)));
+  }
+  keep_machine(std::string{kDefaultMachine});
+}
+
 /// The command line in this process, as the shell would start it.
 int run_line(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"foretrace"};
@@ -69,15 +81,17 @@ int run_serve(const ServeOptions& options) {
   // Children work in other directories.
   const auto data = std::filesystem::absolute(data_directory()).string();
   ::setenv("FORETRACE_DATA", data.c_str(), 1);
-  local_page::serve({.port = options.port, .choices = choices_of_page()}, run_line,
-                    [&](const std::string& address) {
-                      print_out("{}\n", address);
-                      print_error(
-                          "open it in a browser of this computer; whoever has the address may "
-                          "ask. Ctrl-C ends it\n");
-                      lost_output();  // flushed: a script may wait for the line
-                      if (options.open) open_browser(address);
-                    });
+  local_page::serve(
+      {.port = options.port, .choices = choices_of_page(), .planned_on = keep_machine}, run_line,
+      [&](const std::string& address) {
+        print_out("{}\n", address);
+        print_error(
+            "open it in a browser of this computer; whoever has the address may "
+            "ask. Ctrl-C ends it\n");
+        lost_output();  // flushed: a script may wait for the line
+        if (options.open) open_browser(address);
+        keep_what_plans_need();  // while the browser opens
+      });
   return kDone;
 }
 
