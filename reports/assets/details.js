@@ -1,4 +1,4 @@
-// A page of many runs: the table of all regions sorts and searches, and a run's details are
+// A page of many runs: the table of all regions is searched, and a run's details are
 // unpacked when they are opened or a link leads into them.
 (() => {
   async function unpacked(holder) {
@@ -14,6 +14,7 @@
     try {
       body.innerHTML = await unpacked(holder);
       body.querySelectorAll('.picture').forEach(enliven);
+      parts.enliven(body);
     } catch (error) {
       body.textContent = 'This browser cannot unpack the details (DecompressionStream is missing).';
     }
@@ -34,7 +35,7 @@
 
   const table = document.getElementById('overview');
   if (!table) return;
-  const body = table.tBodies[0], rows = [...body.rows], runOf = row => row.querySelector('a').hash.slice(1);
+  const rows = [...table.tBodies[0].rows], runOf = row => row.querySelector('a').hash.slice(1);
   const places = new Map([...document.querySelectorAll('section.run')].map(run => [run.id, run.querySelector('.where').textContent]));
   const words = rows.map(row => (row.textContent + ' ' + places.get(runOf(row))).toLowerCase());
   const find = document.getElementById('find'), failures = document.getElementById('failures'), found = document.getElementById('found');
@@ -50,29 +51,6 @@
     const runs = new Set(rows.filter(row => !row.hidden).map(runOf));
     for (const section of document.querySelectorAll('section.run')) section.hidden = !runs.has(section.id);
   }
-  // "12.3 us" in nanoseconds, "-7.1 %" by its size, "-" last; other text as it is.
-  const units = {ns: 1, us: 1e3, ms: 1e6, s: 1e9, '%': 1};
-  function value(text) {
-    const [, number, unit] = text.match(/^([-+]?[\d.]+) (ns|us|ms|s|%)$/) ?? [];
-    return unit === '%' ? Math.abs(number) : unit ? number * units[unit] : text === '-' ? -1 : text;
-  }
-  function sort(heading, column) {
-    const order = rows.map(row => [value(row.cells[column].textContent.trim()), row]);
-    const numbers = order.every(([a]) => typeof a === 'number');
-    const down = heading.ariaSort ? heading.ariaSort === 'ascending' : numbers;  // numbers: the largest first
-    for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
-    heading.ariaSort = down ? 'descending' : 'ascending';
-    order.sort(([a], [b]) => (numbers ? a - b : String(a).localeCompare(String(b), 'en', {numeric: true})) * (down ? -1 : 1));
-    body.append(...order.map(([, row]) => row));
-  }
-  [...table.tHead.rows[0].cells].forEach((heading, column) => {
-    if (heading.querySelector('.unseen')) return;
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = heading.textContent;
-    button.addEventListener('click', () => sort(heading, column));
-    heading.replaceChildren(button);
-  });
   find.addEventListener('input', select);
   failures.addEventListener('change', select);
   document.querySelector('.finder').hidden = false;

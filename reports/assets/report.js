@@ -2,9 +2,7 @@
 // still stand, with the browser's own tooltips.
 const enliven = (() => {
   const SVG = 'http://www.w3.org/2000/svg', LETTER = 5.4, KEEP = 700, GUTTER = 112;
-  const tip = document.createElement('div');
-  tip.id = 'tip';
-  document.body.append(tip);
+  const {tell} = parts;
   document.documentElement.classList.add('live-page');
 
   function make(parent, name, attributes, text) {
@@ -123,15 +121,6 @@ const enliven = (() => {
     svg.addEventListener('dblclick', event => zoom(.4, timeAt(event)));
     const fingers = new Map();
     let drag = null, pinch = null;
-    function tell(text, event) {
-      tip.style.display = text ? 'block' : 'none';
-      if (!text) return;
-      tip.textContent = text;
-      const beside = event.clientX + 16 + tip.offsetWidth > innerWidth ? -tip.offsetWidth - 12 : 16;
-      const below = event.clientY + 16 + tip.offsetHeight > innerHeight ? -tip.offsetHeight - 12 : 16;
-      tip.style.left = Math.max(4, event.clientX + beside) + 'px';
-      tip.style.top = Math.max(4, event.clientY + below) + 'px';
-    }
     const apart = () => { const [a, b] = [...fingers.values()]; return Math.max(24, Math.abs(a.clientX - b.clientX)); };
     svg.addEventListener('pointerdown', event => {
       fingers.set(event.pointerId, event);
@@ -171,7 +160,7 @@ const enliven = (() => {
     }
     svg.addEventListener('pointerup', drop);
     svg.addEventListener('pointercancel', drop);
-    svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') tip.style.display = 'none'; });
+    svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') tell('', event); });
 
     const middle = () => (from + to) / 2, shift = share => show(from + (to - from) * share, to + (to - from) * share);
     const actions = {in: () => zoom(.5, middle()), out: () => zoom(2, middle()), all: () => show(0, end)};
@@ -185,7 +174,6 @@ const enliven = (() => {
     if (svg.matches('.packed')) draw();
     new ResizeObserver(fit).observe(picture);
   }
-  addEventListener('scroll', () => { tip.style.display = 'none'; }, {passive: true});
   document.querySelectorAll('.picture').forEach(enliven);
   return enliven;
 })();

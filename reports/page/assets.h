@@ -10,6 +10,8 @@ extern const std::string_view colours_dark_css;
 extern const std::string_view curves_css;
 extern const std::string_view details_js;
 extern const std::string_view lanes_css;
+extern const std::string_view parts_css;
+extern const std::string_view parts_js;
 extern const std::string_view report_css;
 extern const std::string_view report_js;
 extern const std::string_view report_mustache;

@@ -12,6 +12,7 @@
 #include "reports/compare/words.h"
 #include "reports/page/assets.h"
 #include "reports/page/html_rows.h"
+#include "reports/page/kinds_section.h"
 #include "reports/page/lanes_svg.h"
 #include "reports/page/overview.h"
 #include "reports/page/packed.h"
@@ -80,6 +81,13 @@ MustacheData facts_of(const ReportRun& run) {
       add(words, value);
     }
   };
+  if (run.step) {
+    if (run.sides.size() == 2)
+      add("step, " + c.first_name, run.step->figure + ", " + run.step->words);
+    add("of it", run.step->limit);
+    add("memory of a GPU", run.step->memory);
+    add("micro-batches", run.step->left);
+  }
   add_side(c.first_origin, c.first_name);
   if (run.sides.size() == 2) add_side(c.second_origin, c.second_name);
   std::size_t samples = 0;
@@ -126,6 +134,16 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   const Accuracy accuracy = accuracy_of({&c, 1}, Regions::All);
   data.set("has_figure", two && accuracy.regions != 0);
   data.set("tone", c.within() ? "good" : "bad");
+  if (!two && run.step) {
+    data.set("has_figure", true);
+    data.set("tone", "");
+    data.set("figure", run.step->figure);
+    data.set("figure_words", "a step, predicted");
+    const std::string& words = run.step->words;
+    data.set("statement", words.substr(words.find(": ") + 2) + ".");
+    data.set("meaning", "Measure it with 'foretrace-hw measure' and report both.");
+    return;
+  }
   if (!two) {
     data.set("statement", c.first_origin.measured ? "Measured only: nothing to compare with yet."
                                                   : "Predicted only: nothing to compare with yet.");
@@ -154,26 +172,6 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   data.set("has_standing", has_standing);
   data.set("standing", c.standing());
   data.set("meaning", error_words(c) + "." + (has_standing ? standing_words(c) : ""));
-}
-
-MustacheData source_rows(const ReportRun& run, const std::string& run_id) {
-  MustacheData rows{MustacheData::type::list};
-  int number = 0;
-  for (const std::string& line : run.source) {
-    ++number;
-    MustacheData row;
-    row.set("id", line_anchor(run_id, number, true));
-    row.set("number", fmt::format("{}", number));
-    row.set("text", line.empty() ? " " : line);
-    rows << row;
-  }
-  if (run.left_out_lines > 0) {
-    MustacheData row;
-    row.set("number", "...");
-    row.set("text", fmt::format("{} more lines are not shown", format_count(run.left_out_lines)));
-    rows << row;
-  }
-  return rows;
 }
 
 std::string kicker_of(const ReportRun& run) {
@@ -286,6 +284,7 @@ MustacheData run_data(const ReportRun& shown, const std::string& id, const Detai
   data.set("worst", worst);
   set_picture(data, run, id, detail, use);
   data.set("uses", uses_section(run));
+  data.set("kinds", kinds_section(run));
   data.set("requests", requests_section(run, id));
   data.set("regions", region_rows(run, id));
   MustacheData sweeps = sweep_rows(run, id);
@@ -354,7 +353,9 @@ std::string html_report(std::span<const ReportRun> runs, std::span<const UnreadR
   page.set("colours_dark_css", std::string{assets::colours_dark_css});
   page.set("lanes_css", std::string{assets::lanes_css});
   page.set("curves_css", std::string{assets::curves_css});
+  page.set("parts_css", std::string{assets::parts_css});
   page.set("report_css", std::string{assets::report_css});
+  page.set("parts_js", std::string{assets::parts_js});
   page.set("report_js", std::string{assets::report_js});
   page.set("details_js", std::string{assets::details_js});
   const std::string data = data_json(runs, !many);

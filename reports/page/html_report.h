@@ -2,6 +2,7 @@
 // timeline with predicted lanes above measured ones, then every number; light and dark, no network.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,15 @@ struct ReportCause {
   double gain = 0;  ///< share of the run's time
 };
 
+/// A predicted training step as a whole.
+struct ReportStep {
+  std::string figure;  ///< its time
+  std::string words;   ///< tokens/s, TFLOP/s, MFU
+  std::string limit;   ///< shares of the time, and what it is limited by
+  std::string memory;  ///< of a GPU, by part
+  std::string left;    ///< what was not simulated; may be empty
+};
+
 struct ReportRun {
   Comparison comparison;
   std::vector<Side> sides;               ///< one or two; with one there is nothing to compare
@@ -25,6 +35,7 @@ struct ReportRun {
   std::string where;                     ///< the directory or file that it was read from
   std::vector<ReportCause> causes = {};  ///< what gains most first
   std::string causes_headline = {};
+  std::optional<ReportStep> step = {};
   // Rows that the page has not: of operations, overlaps (in its JSON), regions, the source's lines.
   std::size_t left_out = 0, left_out_overlaps = 0, left_out_regions = 0, left_out_lines = 0;
 };

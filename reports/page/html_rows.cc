@@ -191,4 +191,24 @@ MustacheData outcome_rows(const ReportRun& run) {
   return rows;
 }
 
+MustacheData source_rows(const ReportRun& run, const std::string& run_id) {
+  MustacheData rows{MustacheData::type::list};
+  int number = 0;
+  for (const std::string& line : run.source) {
+    ++number;
+    MustacheData row;
+    row.set("id", line_anchor(run_id, number, true));
+    row.set("number", fmt::format("{}", number));
+    row.set("text", line.empty() ? " " : line);
+    rows << row;
+  }
+  if (run.left_out_lines > 0) {
+    MustacheData row;
+    row.set("number", "...");
+    row.set("text", fmt::format("{} more lines are not shown", format_count(run.left_out_lines)));
+    rows << row;
+  }
+  return rows;
+}
+
 }  // namespace foretrace

@@ -18,6 +18,8 @@ std::string percent_on_glyph(double error);
 
 /// Of runs that did not complete.
 MustacheData outcome_rows(const ReportRun& run);
+/// The scenario, line by line.
+MustacheData source_rows(const ReportRun& run, const std::string& run_id);
 MustacheData region_rows(const ReportRun& run, const std::string& run_id);
 MustacheData operation_rows(const ReportRun& run, const std::string& run_id);
 /// The work (kernels, copies, collectives, host computing) whose differences add up to most. Host

@@ -45,9 +45,13 @@ std::string html_of(const SectionPage& page) {
   view.set("heading", page.heading);
   view.set("headline", page.headline);
   view.set("meaning", page.meaning);
+  constexpr std::size_t kLong = 400;  // letters: the figures come first then
+  view.set("is_long", page.meaning.size() > kLong);
   view.set("sections", sections);
   view.set("colours_css", std::string{assets::colours_css});
   view.set("colours_dark_css", std::string{assets::colours_dark_css});
+  view.set("parts_css", std::string{assets::parts_css});
+  view.set("parts_js", std::string{assets::parts_js});
   view.set("report_css", std::string{assets::report_css});
   view.set("curves_css", std::string{assets::curves_css});
   kainjow::mustache::mustache html{std::string{assets::sections_mustache}};

@@ -22,6 +22,7 @@
 #include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan/explained.h"
+#include "sim/cli/training/step_facts.h"
 
 namespace foretrace {
 namespace {
@@ -229,6 +230,7 @@ int run_report(const ReportOptions& options) {
   for (const Shown& one : shown) {
     try {
       ReportRun run = report_run(one, tolerance);
+      if (shown.size() == 1) run.step = step_facts(one.first);
       leave_out_rows(run);
       if (options.explain) add_causes(run, one, options.explained_with);
       runs.push_back(std::move(run));

@@ -35,7 +35,9 @@ class Ways {
       step.nodes = nodes;
       training::Expansion made = given_.expand(step, ranks);
       const auto simulated = ranks == Ranks::All ? Simulated::All : Simulated::OneOfEach;
-      if (made.program.hash == hash_) return RunProgram{std::move(made.program), simulated};
+      if (made.program.hash != hash_) continue;
+      return RunProgram{std::move(made.program), simulated, given_,
+                        given_.step.passes - step.passes};
     }
     return std::nullopt;
   }
@@ -56,7 +58,8 @@ RunProgram program_of_run(const LoadedTimeline& run, const std::filesystem::path
     const Ways ways{*training, run.timeline.origin.program_hash};
     if (auto found = ways.find()) return *std::move(found);
   }
-  RunProgram as_it_is{load_scenario(file, parameters)};
+  RunProgram as_it_is;
+  as_it_is.program = load_scenario(file, parameters);
   check_same_program(as_it_is.program, run);
   return as_it_is;
 }

@@ -43,6 +43,10 @@ class Reports(unittest.TestCase):
         at = cls.scratch.name
         make_run(f"{at}/sweep", "nccl/all_reduce.yaml", 1.01)
         make_run(f"{at}/far", "collectives/all_reduce.yaml", 2)
+        foretrace("simulate", os.path.join(SCENARIOS, "training/llama_step_fsdp.yaml"), "-m", "h100-nvswitch-8", "-o", f"{at}/step")
+        foretrace("report", f"{at}/step", "-o", f"{at}/step.html")
+        foretrace("sweep", os.path.join(SCENARIOS, "training/llama_step_fsdp.yaml"), "-m", "h100-nvswitch-8,h200-nvswitch-8",
+                  "-o", f"{at}/sweep.jsonl", "--page", f"{at}/sweep.html")
         os.mkdir(f"{at}/broken")
         foretrace("report", f"{at}/sweep", "-o", f"{at}/one.html")
         foretrace("report", f"{at}/far", "-o", f"{at}/small.html")  # axe's time grows with the elements
@@ -94,6 +98,41 @@ class Reports(unittest.TestCase):
         words = self.page.evaluate("[...document.querySelectorAll('.curves > title')].map(t => t.textContent).join('\\n')")
         self.assertIn("Bus bandwidth: busbw over size", words)
         self.assertIn("MiB", self.page.evaluate("document.querySelector('.curves .axis').textContent"))
+
+    def test_says_first_what_a_step_takes(self):
+        self.open("step.html")
+        first = self.page.evaluate("document.querySelector('.summary').textContent")
+        for words in ("ms a step, predicted", "tokens/s", "MFU", "limited by computing", "memory of a GPU", "GB of 85.0 GB"):
+            self.assertIn(words, first)
+        kinds = self.page.evaluate("""[...document.querySelectorAll('h2')].find(one => one.textContent === 'Operations by kind')
+            .nextElementSibling.querySelector('tbody').textContent""")
+        self.assertIn("nccl_all_gather", kinds)
+
+    def test_sorts_tables_of_all_pages(self):
+        for name, heading in (("step.html", "share"), ("sweep.html", "time")):
+            self.open(name)
+            answer = self.page.evaluate(f"""(() => {{
+                const button = [...document.querySelectorAll('th button')].find(one => one.textContent === '{heading}');
+                const th = button.parentElement, table = th.closest('table'), said = [];
+                const numbers = () => [...table.tBodies[0].rows].map(row => parseFloat(row.cells[th.cellIndex].textContent));
+                button.click(); said.push(th.ariaSort, numbers());
+                button.click(); said.push(th.ariaSort, numbers(), getComputedStyle(th).position);
+                return said; }})()""")
+            down, falling, up, rising, position = answer
+            self.assertEqual([down, up, position], ["descending", "ascending", "sticky"], name)
+            self.assertGreater(len(falling), 1)
+            self.assertEqual(falling, sorted(falling, reverse=True), name)
+            self.assertEqual(rising, falling[::-1], name)
+
+    def test_tells_the_point_of_a_chart_that_is_near(self):
+        self.open("one.html")
+        x, y = self.middle_of("svg.curves circle")
+        self.page.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + 5, y=y + 5)
+        self.page.rest()
+        self.assertRegex(self.page.evaluate("getComputedStyle(tip).display + tip.textContent"), r"^block.* at .*B")
+        self.page.call("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+        self.page.rest()
+        self.assertEqual(self.page.evaluate("getComputedStyle(tip).display"), "none")
 
     def test_sorts_and_finds_and_opens_details(self):
         self.open("many.html")

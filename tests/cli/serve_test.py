@@ -83,7 +83,7 @@ class Serve(unittest.TestCase):
         self.assertNotIn("Access-Control-Allow-Origin", headers)
         self.assertNotIn(b"http", body.replace(b"http-equiv", b""))
         self.assertNotRegex(body, rb"<script>|style=|onclick")
-        for name in ("serve.js", "serve_chart.js", "serve.css", "choices"):
+        for name in ("parts.js", "serve.js", "serve_chart.js", "serve.css", "choices"):
             self.assertEqual(self.server.ask("GET", name)[0], 200, name)
         self.assertNotIn(b"innerHTML", self.server.ask("GET", "serve.js")[2])
 

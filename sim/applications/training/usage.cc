@@ -163,31 +163,46 @@ std::string mfu_of(double flops, const Machine& machine) {
 
 }  // namespace
 
+std::string rate_words(const training::TrainingStep& step, const training::Expansion& expansion,
+                       const Machine& machine, double seconds) {
+  const double each = expansion.flops / static_cast<double>(step.processes()) / seconds;
+  return fmt::format("{:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU{}",
+                     static_cast<double>(expansion.tokens) / seconds, each * 1e-12,
+                     mfu_of(each, machine));
+}
+
+std::string share_words(const StepUsage& usage) {
+  const StepShares mean = mean_of(usage.of_process);
+  return fmt::format(
+      "{:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, {:.0f} % "
+      "idle: limited by {}",
+      100 * mean.computing, 100 * mean.communication, 100 * mean.waiting, 100 * mean.idle,
+      limit_of(mean));
+}
+
+std::string memory_words(const training::Expansion& expansion, const Machine& machine) {
+  const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
+  std::string text =
+      fmt::format("{} of {}:", gigabytes(verdict.bytes), gigabytes(verdict.capacity));
+  for (std::size_t i = 0; i < training::kParts; ++i) {
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",",
+                        training::part_name(static_cast<training::Part>(i)),
+                        gigabytes(static_cast<double>(expansion.memory[i])));
+  }
+  return text;
+}
+
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
                      const Machine& machine, const std::optional<StepUsage>& usage) {
   std::string text =
       fmt::format("model {}: {}\n", step.model.name, training::understood(step.model));
   if (step.is_eager()) text += styles::own_code_note();
   if (usage) {
-    const StepShares mean = mean_of(usage->of_process);
-    const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
-    text += fmt::format(
-        "step: {}, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU{}\n"
-        "of it {:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, "
-        "{:.0f} % idle: limited by {}\n",
-        format_time(usage->seconds * 1e9), static_cast<double>(expansion.tokens) / usage->seconds,
-        each * 1e-12, mfu_of(each, machine), 100 * mean.computing, 100 * mean.communication,
-        100 * mean.waiting, 100 * mean.idle, limit_of(mean));
+    text += fmt::format("step: {}, {}\nof it {}\n", format_time(usage->seconds * 1e9),
+                        rate_words(step, expansion, machine, usage->seconds), share_words(*usage));
   }
   const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
-  text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),
-                      gigabytes(verdict.capacity));
-  for (std::size_t i = 0; i < training::kParts; ++i) {
-    text += fmt::format("{} {} {}", i == 0 ? "" : ",",
-                        training::part_name(static_cast<training::Part>(i)),
-                        gigabytes(static_cast<double>(expansion.memory[i])));
-  }
-  text += '\n';
+  text += fmt::format("memory of a GPU: {}\n", memory_words(expansion, machine));
   if (verdict.is_tight) {
     text +=
         "this is so near the GPU's memory that the allocator may give blocks back and ask again, "

@@ -57,6 +57,14 @@ Peak mfu_peak(const Machine& machine);
 /// "150.1 GB".
 std::string gigabytes(double bytes);
 
+/// "63762 tokens/s, 385 TFLOP/s of the model on each GPU, MFU 38.9 % of 989.4"
+std::string rate_words(const training::TrainingStep& step, const training::Expansion& expansion,
+                       const Machine& machine, double seconds);
+/// "46 % computing, ...: limited by waiting for other ranks"
+std::string share_words(const StepUsage& usage);
+/// "35.9 GB of 85.0 GB: parameters 4.5 GB, ..."
+std::string memory_words(const training::Expansion& expansion, const Machine& machine);
+
 /// Lines for people: time, tokens and model FLOPs per second, what limits it, memory by part, and
 /// where it does not fit the first things to change.
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,

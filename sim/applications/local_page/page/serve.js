@@ -4,7 +4,7 @@ const by = id => document.getElementById(id);
 const page = [...crypto.getRandomValues(new Uint8Array(12))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 const factors = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4];
 const whatIfs = {nic: 'Network between nodes', nvlink: 'Links between GPUs', gemm: 'Arithmetic', hbm: 'Memory bandwidth', host: 'Host'};
-const state = {config: null, coarse: [], rows: [], others: [], plan: 0, chosen: null, sort: null, asked: 0, abort: null};
+const state = {config: null, coarse: [], rows: [], others: [], plan: 0, chosen: null, asked: 0, abort: null};
 
 const text = (place, words) => { by(place).textContent = words || ''; };
 const time = s => s === 0 ? '0' : s >= 100 ? `${s.toFixed(0)} s` : s >= 1 ? `${s.toFixed(2)} s` : s >= 1e-3 ? `${(s * 1e3).toFixed(1)} ms` : `${(s * 1e6).toFixed(0)} us`;
@@ -137,16 +137,16 @@ function drawChart() {
 }
 
 const allColumns = [
-  ['layout', row => row.layout, row => row.layout, 'layout'],
-  ['step', row => row.step_s ?? row.at_least_s, row => row.step_s ? time(row.step_s) : `≥ ${time(row.at_least_s)}`],
-  ['band', row => row.low_s ?? 0, row => row.low_s ? `${time(row.low_s)} .. ${time(row.high_s)}` : ''],
-  ['tokens/s/GPU', row => row.tokens_per_s_per_gpu ?? row.tokens_per_s_per_gpu_at_most, row => row.step_s ? count(row.tokens_per_s_per_gpu) : `≤ ${count(row.tokens_per_s_per_gpu_at_most)}`],
-  ['MFU', row => row.mfu ?? 0, row => row.mfu ? `${(100 * row.mfu).toFixed(1)} %` : ''],
-  ['memory', row => row.memory_gb, row => `${row.memory_gb.toFixed(1)} GB${row.memory_is_tight ? ' (tight)' : ''}`],
-  ['exposed', row => row.exposed ?? 0, row => row.step_s ? percent(row.exposed) : ''],
-  ['bubble', row => row.bubble ?? 0, row => row.step_s ? percent(row.bubble) : ''],
-  ['limited by', row => row.limited_by ?? '', row => row.limited_by ?? '', 'words'],
-  ['cost of 10^12 tokens', row => row.cost_per_1e12_tokens ?? 0, row => row.cost_per_1e12_tokens ? count(row.cost_per_1e12_tokens) : ''],
+  ['layout', row => row.layout, 'layout'],
+  ['step', row => row.step_s ? time(row.step_s) : `≥ ${time(row.at_least_s)}`],
+  ['band', row => row.low_s ? `${time(row.low_s)} .. ${time(row.high_s)}` : ''],
+  ['tokens/s/GPU', row => row.step_s ? count(row.tokens_per_s_per_gpu) : `≤ ${count(row.tokens_per_s_per_gpu_at_most)}`],
+  ['MFU', row => row.mfu ? `${(100 * row.mfu).toFixed(1)} %` : ''],
+  ['memory', row => `${row.memory_gb.toFixed(1)} GB${row.memory_is_tight ? ' (tight)' : ''}`],
+  ['exposed', row => row.step_s ? percent(row.exposed) : ''],
+  ['bubble', row => row.step_s ? percent(row.bubble) : ''],
+  ['limited by', row => row.limited_by ?? '', 'words'],
+  ['cost of 10^12 tokens', row => row.cost_per_1e12_tokens ? count(row.cost_per_1e12_tokens) : ''],
 ];
 
 function drawTable() {
@@ -154,27 +154,19 @@ function drawTable() {
   const rows = [...state.rows, ...state.coarse.filter(row => !known.has(row.layout))];
   const columns = state.rows.some(row => row.cost_per_1e12_tokens) ? allColumns : allColumns.slice(0, -1);
   by('table-part').hidden = rows.length === 0;
-  if (state.sort && state.sort.column < columns.length) {
-    const [, value] = columns[state.sort.column];
-    rows.sort((a, b) => (value(a) > value(b) ? 1 : value(a) < value(b) ? -1 : 0) * state.sort.sign);
+  const head = by('layouts').tHead.rows[0], names = columns.map(([name]) => name);
+  if ([...head.cells].map(cell => cell.textContent).join() !== names.join()) {
+    head.replaceChildren(...columns.map(([name, , kind]) => make('th', {scope: 'col', className: kind ? '' : 'n', textContent: name})));
+    parts.sortable(by('layouts'));
   }
-  by('layouts').tHead.rows[0].replaceChildren(...columns.map(([name, , , kind], column) => {
-    const sorted = state.sort && state.sort.column === column;
-    const head = make('th', {scope: 'col', className: kind ? '' : 'n'}, make('button', {type: 'button', textContent: name, onclick: () => {
-      state.sort = {column, sign: sorted ? -state.sort.sign : 1};
-      drawTable();
-      by('layouts').tHead.rows[0].cells[column].firstChild.focus();
-    }}));
-    if (sorted) head.setAttribute('aria-sort', state.sort.sign > 0 ? 'ascending' : 'descending');
-    return head;
-  }));
   by('layouts').tBodies[0].replaceChildren(...rows.map(row => make('tr', {className: [row.step_s ? '' : 'coarse', row === state.chosen ? 'chosen' : ''].join(' ')},
-    ...columns.map(([name, , words, kind]) => {
+    ...columns.map(([name, words, kind]) => {
       const cell = make('td', {className: kind || 'n'});
       if (name === 'layout' && row.step_s) cell.append(make('button', {type: 'button', textContent: row.layout, onclick: () => choose(row)}));
       else cell.textContent = words(row);
       return cell;
     }))));
+  parts.resort(by('layouts'));
 }
 
 function drawRow() {
@@ -196,6 +188,7 @@ function drawRow() {
   by('helps').tHead.replaceChildren(make('tr', {}, ...['what would help', 'what if', 'less time'].map((name, i) => make('th', {scope: 'col', className: i === 2 ? 'n' : '', textContent: name}))));
   by('helps').tBodies[0].replaceChildren(...helps.filter(one => one[2] > 0.005).sort((a, b) => b[2] - a[2]).map(([limits, what, gain]) =>
     make('tr', {}, make('td', {textContent: limits}), make('td', {textContent: what}), make('td', {className: 'n', textContent: percent(gain)}))));
+  parts.sortable(by('helps'));
 }
 
 async function openTimeline(row) {

@@ -29,7 +29,7 @@ const chart = (() => {
   const draw = (place, points, axis) => {
     const width = Math.max(300, place.clientWidth), height = Math.min(320, Math.max(220, width * 0.42));
     const left = 58, right = 14, top = 12, bottom = 40;
-    const svg = make('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': axis.words});
+    const svg = make('svg', {class: 'points', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': axis.words});
     const xs = points.map(one => one.x), ys = points.flatMap(one => [one.low || one.y, one.high || one.y]);
     const range = (values, isLog) => {
       const low = Math.min(...values), high = Math.max(...values);
