@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "scenarios/interchange/chakra_order.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/interchange/chakra_order.h"
 #include "scenarios/read/op_fields.h"
 
 namespace foretrace::interchange {
@@ -62,7 +62,8 @@ class RankWriter {
     for (std::size_t i = 0; i < order.nodes.size();) {
       std::size_t end = i + 1;
       const std::int64_t launch = trace_.nodes[order.nodes[i]].number("launch", -1);
-      while (launch >= 0 && end < order.nodes.size() &&
+      while (launch >= 0 && end < order.nodes.size() && is_nccl(trace_.nodes[order.nodes[i]]) &&
+             is_nccl(trace_.nodes[order.nodes[end]]) &&
              trace_.nodes[order.nodes[end]].number("launch", -1) == launch) {
         ++end;
       }
@@ -76,6 +77,10 @@ class RankWriter {
   // ---- streams ---------------------------------------------------------------------------------
 
   static bool is_cpu(const ChakraNode& node) { return node.number("is_cpu_op", 0) != 0; }
+
+  static bool is_nccl(const ChakraNode& node) {
+    return !is_cpu(node) && node.type >= NodeType::CommSend;
+  }
 
   /// Those that the trace names, or one for each kind of work.
   void name_streams() {
@@ -121,17 +126,17 @@ class RankWriter {
       host(first, after);
     } else {
       std::string ops;
-      std::size_t count = 0;
+      std::optional<std::uint32_t> stream;
       for (const std::size_t i : nodes) {
         const std::string op = operation(trace_.nodes[i]);
         if (op.empty()) continue;
         ops += fmt::format("{}- {}\n", nodes.size() > 1 ? kDeeper : kIndent, op);
-        ++count;
+        if (!stream) stream = stream_of(trace_.nodes[i]);
       }
-      if (nodes.size() > 1 && count > 0) {
+      if (nodes.size() > 1 && stream) {
         ops = fmt::format("{}- nccl_group:\n{}    ops:\n{}", kIndent, kIndent, ops);
       }
-      if (count > 0) issue(stream_of(first), after, std::move(ops));
+      if (stream) issue(*stream, after, std::move(ops));
     }
     for (const std::size_t i : nodes) done_[trace_.nodes[i].id] = after;
   }

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "scenarios/interchange/chakra_nodes.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/interchange/chakra_nodes.h"
 #include "scenarios/read/scenario.h"
 
 namespace foretrace::interchange {
@@ -118,6 +118,21 @@ TEST(Chakra, WaitsForWhatIsNeededAndNothingQueuedLater) {
   const std::string text = read_chakra({{"t.et", et}}, {"t", 2, 0, 0}).text;
   EXPECT_LT(text.find("event_record"), text.find("200000ns"));
   EXPECT_LT(text.find("200000ns"), text.find("stream_wait_event"));
+}
+
+TEST(Chakra, GroupsWhatIsLaunchedAtOnce) {
+  const std::string launch = attribute("launch", 4) + attribute("stream", 2);
+  const std::string et =
+      kMetadata + node(0, NodeType::Metadata, attribute("launch", 4)) +
+      node(1, NodeType::CommSend, attribute("comm_dst", 1) + attribute("comm_size", 64) + launch) +
+      node(2, NodeType::CommRecv, attribute("comm_src", 1) + attribute("comm_size", 64) + launch) +
+      node(3, NodeType::Comp, number(7, 5) + launch);
+  const std::string text = read_chakra({{"t.et", et}}, {"t", 2, 0, 0}).text;
+  EXPECT_THAT(text, HasSubstr("          - nccl_group:\n              ops:\n                - "
+                              "nccl_send: {comm: world, stream: stream_2"));
+  EXPECT_THAT(text, HasSubstr("                - nccl_recv: "));
+  EXPECT_THAT(text, HasSubstr("          - spin: {stream: stream_2, duration: 5000ns"));
+  EXPECT_TRUE(read_scenario(text, "t.yaml").has_value()) << text;
 }
 
 TEST(Chakra, KeepsTheStreamsThatATraceNames) {
