@@ -182,7 +182,7 @@ class Reports(unittest.TestCase):
     def test_has_no_serious_finding_of_axe(self):
         with open(AXE) as file:
             axe = file.read()
-        for name in ("small.html", "many.html"):
+        for name in ("small.html", "many.html", "sweep.html"):
             for scheme in ("light", "dark"):
                 self.open(name)
                 self.page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

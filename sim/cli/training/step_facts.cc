@@ -17,9 +17,8 @@ namespace {
 /// share here, and apart among what each GPU does.
 std::string share_words_of(const sim::StepShares& mean) {
   const double exposed = mean.exposed();
-  const char* const limit = mean.computing >= exposed && mean.computing >= mean.idle ? "computing"
-                            : exposed >= mean.idle ? "communication and other ranks"
-                                                   : "the host thread";
+  std::string limit = sim::limit_of(mean);
+  if (limit != "computing" && limit != "the host thread") limit = "communication or other ranks";
   return fmt::format(
       "{:.0f} % computing, {:.0f} % communication and waiting for other ranks, {:.0f} % idle: "
       "limited by {}",
