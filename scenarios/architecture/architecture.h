@@ -15,6 +15,8 @@ struct Layer {
   bool is_chunked = false;   ///< the window does not slide: tokens of a chunk see its beginning on
   bool has_experts = false;  ///< else one feed-forward network, Architecture::dense_width() wide
   bool rotates = true;       ///< queries and keys
+  bool is_linear = false;    ///< Architecture::linear instead of attention
+  bool indexes = false;      ///< Architecture::indexer chooses keys here, else a layer before did
 
   bool operator==(const Layer&) const = default;
 };
@@ -29,6 +31,25 @@ struct Latent {
   std::int64_t queries = 0;  ///< of a token's short vector; 0: queries are one product
   std::int64_t keys = 0;
   std::int64_t rotary = 0;  ///< of a head's width: those that are rotated, keys' for all heads once
+};
+
+/// Linear attention by a gated delta rule (Qwen3-Next, Qwen3.5): each head of values has a matrix
+/// of `key_dim` x `value_dim` that tokens update, instead of keys of all tokens. Sizes in elements.
+struct Linear {
+  std::int64_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+  std::int64_t kernel = 0;  ///< of the convolution over tokens before
+  bool joined = true;       ///< two products in front, not four
+
+  std::int64_t key_width() const { return key_heads * key_dim; }
+  std::int64_t value_width() const { return value_heads * value_dim; }
+  std::int64_t convolved() const { return 2 * key_width() + value_width(); }
+  std::int64_t state() const { return value_heads * key_dim * value_dim; }  ///< of a sequence
+};
+
+/// A score of every key for each query, by small heads; attention goes to the best `keys` of them
+/// (DeepSeek's sparse attention). `keys` 0: there is none.
+struct Indexer {
+  std::int64_t heads = 0, head_dim = 0, keys = 0;
 };
 
 /// Sizes in elements.
@@ -56,6 +77,9 @@ struct Architecture {
   bool squares = false;        ///< the activation's square: a kernel more
   std::int64_t value_dim = 0;  ///< of a head's values; 0: as wide as its keys
   Latent latent;
+  Linear linear;  ///< of layers that have it
+  Indexer indexer;
+  bool attention_gate = false;  ///< queries' product makes as many gates for what attention gives
   std::int64_t window = 0;      ///< as of Layer, of all layers
   std::int64_t experts = 0;     ///< of each layer that has any, `ffn` wide; 0: none has
   std::int64_t top_k = 0;       ///< experts that a token goes to

@@ -39,7 +39,39 @@ void add_latent(LayerParameters& sum, const Architecture& model, std::int64_t te
   add_linear(sum, latent.keys * (model.heads / tensor) * up, 0);
 }
 
-void add_attention(LayerParameters& sum, const Architecture& model, std::int64_t tensor) {
+/// Of the gated delta rule, split by heads.
+void add_linear_attention(LayerParameters& sum, const Architecture& model, std::int64_t tensor) {
+  const Linear& linear = model.linear;
+  const std::int64_t values = linear.value_width() / tensor, heads = linear.value_heads / tensor;
+  const std::int64_t convolved = linear.convolved() / tensor;
+  if (linear.joined) {
+    add_linear(sum, model.hidden * (convolved + values), 0);
+    add_linear(sum, model.hidden * 2 * heads, 0);
+  } else {
+    for (const std::int64_t width : {convolved, values, heads, heads}) {
+      add_linear(sum, model.hidden * width, 0);
+    }
+  }
+  add_norm(sum, convolved * linear.kernel, 1);
+  add_norm(sum, heads, 2);  // decay and step
+  add_norm(sum, linear.value_dim, 1);
+  add_linear(sum, values * model.hidden, 0);
+}
+
+/// On every rank whole.
+void add_indexer(LayerParameters& sum, const Architecture& model) {
+  const Indexer& indexer = model.indexer;
+  add_linear(sum, model.latent.queries * indexer.heads * indexer.head_dim, 0);
+  add_linear(sum, model.hidden * indexer.head_dim, 0);
+  add_norm(sum, indexer.head_dim, 2);
+  add_linear(sum, model.hidden * indexer.heads, 0);
+}
+
+void add_attention(LayerParameters& sum, const Architecture& model, const Layer& layer,
+                   std::int64_t tensor) {
+  if (layer.is_linear) return add_linear_attention(sum, model, tensor);
+  if (layer.indexes) add_indexer(sum, model);
+  const std::int64_t gates = model.attention_gate ? 2 : 1;
   const std::int64_t q = model.q_width() / tensor;
   const std::int64_t k = model.kv_width() / tensor;
   const std::int64_t v = model.kv_heads * model.value_width() / tensor;
@@ -47,9 +79,9 @@ void add_attention(LayerParameters& sum, const Architecture& model, std::int64_t
   if (model.latent.keys > 0) {
     add_latent(sum, model, tensor);
   } else if (model.joined_qkv) {
-    add_linear(sum, model.hidden * (q + k + v), biased ? q + k + v : 0);
+    add_linear(sum, model.hidden * (gates * q + k + v), biased ? gates * q + k + v : 0);
   } else {
-    for (const std::int64_t width : {q, k, v}) {
+    for (const std::int64_t width : {gates * q, k, v}) {
       add_linear(sum, model.hidden * width, biased ? width : 0);
     }
   }
@@ -109,6 +141,16 @@ std::string windows(const Architecture& model) {
   return text.empty() ? "no window" : text;
 }
 
+/// "linear attention in 45 of 60 layers, ", "an indexer for 2048 keys, ", or nothing.
+std::string other_attention(const Architecture& model) {
+  std::int64_t linear = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) linear += model.layer(i).is_linear ? 1 : 0;
+  std::string text;
+  if (linear > 0) text = fmt::format("linear attention in {} of {} layers, ", linear, model.layers);
+  if (model.indexer.keys > 0) text += fmt::format("an indexer for {} keys, ", model.indexer.keys);
+  return text;
+}
+
 std::string experts(const Architecture& model) {
   if (model.experts == 0) return {};
   std::int64_t layers = 0;
@@ -125,7 +167,7 @@ LayerParameters layer_parameters(const Architecture& model, const Layer& layer, 
                                  std::int64_t experts) {
   LayerParameters sum;
   for (std::int64_t i = 0; i < model.norms; ++i) add_norm(sum, model.hidden, model.norm_parts());
-  add_attention(sum, model, tensor);
+  add_attention(sum, model, layer, tensor);
   if (!layer.has_experts) {
     add_feed_forward(sum, model, model.dense_width() / tensor);
     return sum;
@@ -184,8 +226,8 @@ std::string understood(const Architecture& model) {
   } else if (model.kv_heads != model.heads) {
     text += fmt::format(" ({} of keys)", model.kv_heads);
   }
-  return text + fmt::format(", {}{}, {}", experts(model), model.tied ? "tied" : "not tied",
-                            windows(model));
+  return text + fmt::format(", {}{}{}, {}", experts(model), other_attention(model),
+                            model.tied ? "tied" : "not tied", windows(model));
 }
 
 }  // namespace foretrace::training

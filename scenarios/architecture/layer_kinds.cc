@@ -53,9 +53,13 @@ class Windows {
                      "transformers' model of this type attends to all tokens before one");
     }
     period_ = period(values, type);
+    has_linear_ = type.value("linear", false);
+    if (has_linear_) linear_every_ = values.size({"full_attention_interval"});
     if (rule_ == "listed") read_attention_types(values);
     for (const std::string& word : words_) {
-      if (word == "full_attention" || word == "sliding_attention" || word == "chunked_attention")
+      if (word == "full_attention" || word == "sliding_attention" || word == "chunked_attention" ||
+          (has_linear_ && word == "linear_attention") ||
+          (type.value("indexer", false) && word == "deepseek_sparse_attention"))
         continue;
       values.problem(fmt::format("'layer_types' has '{}': not expanded", word),
                      "attention to all tokens before one, 'sliding_attention' and "
@@ -67,6 +71,11 @@ class Windows {
   /// `rotates` as the type's own rule has it, where chunks follow that.
   Layer of(std::int64_t index, bool rotates) const {
     Layer layer;
+    if (has_linear_) {
+      layer.is_linear = words_.empty() ? linear_every_ > 0 && (index + 1) % linear_every_ != 0
+                                       : at(words_, index) == "linear_attention";
+      return layer;
+    }
     if (rule_.empty() && words_.empty()) return layer;
     if (!words_.empty()) {
       const std::string word = at(words_, index);
@@ -119,8 +128,34 @@ class Windows {
   }
 
   std::string rule_;
-  std::int64_t size_, chunk_, from_ = 0, period_ = 0;
+  std::int64_t size_, chunk_, from_ = 0, period_ = 0, linear_every_ = 0;
+  bool has_linear_ = false;
   std::vector<std::string> words_;
+};
+
+/// Which layers have an indexer of their own; those between take what it chose (GLM-5).
+class Indexed {
+ public:
+  Indexed(ConfigValues& values, const Architecture& model)
+      : any_{model.indexer.keys > 0},
+        words_{values.words({"indexer_types"})},
+        pattern_{values.word({"index_topk_pattern"})},
+        every_{std::max<std::int64_t>(1, values.size({"index_topk_freq"}))},
+        from_{values.size({"index_skip_topk_offset"})} {}
+
+  bool of(std::int64_t index) const {
+    if (!any_) return false;
+    if (!words_.empty()) return at(words_, index) == "full";
+    if (!pattern_.empty())
+      return pattern_[static_cast<std::size_t>(index) % pattern_.size()] == 'F';
+    return std::max<std::int64_t>(index - from_ + 1, 0) % every_ == 0;
+  }
+
+ private:
+  bool any_;
+  std::vector<std::string> words_;
+  std::string pattern_;
+  std::int64_t every_, from_;
 };
 
 class Experts {
@@ -133,6 +168,7 @@ class Experts {
             {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"})},
         first_{values.size({"first_k_dense_replace", "moe_layer_start_index"})},
         last_{values.real({"moe_layer_end_index"}, -1)} {
+    if (values.is_default("mlp_layer_types")) words_ = values.words({"mlp_layer_types"});
     const Json* frequency = values.find({"moe_layer_freq"});
     if (frequency != nullptr && frequency->is_array()) {
       listed_ = values.numbers({"moe_layer_freq"});
@@ -143,6 +179,7 @@ class Experts {
 
   bool of(std::int64_t index) const {
     if (has_list_) return std::ranges::find(with_, index) != with_.end();
+    if (!words_.empty()) return at(words_, index) == "sparse";
     if (std::ranges::find(without_, index) != without_.end() || index < first_) return false;
     if (last_ >= 0 && static_cast<double>(index) > last_) return false;
     if (!listed_.empty()) return at(listed_, index) != 0;
@@ -152,6 +189,7 @@ class Experts {
 
  private:
   std::vector<std::int64_t> without_, with_, listed_;
+  std::vector<std::string> words_;
   bool has_list_;
   std::int64_t sparse_step_, first_, frequency_ = 0;
   double last_;
@@ -163,6 +201,7 @@ void read_layers(ConfigValues& values, const Json& type, Architecture& model) {
   constexpr std::int64_t kMostLayers = 4096;
   const Windows windows{values, type};
   const Rotation rotation{values, type, model};
+  const Indexed indexed{values, model};
   const bool some_experts = model.experts > 0;
   std::optional<Experts> experts;
   if (some_experts) experts.emplace(values);
@@ -170,6 +209,7 @@ void read_layers(ConfigValues& values, const Json& type, Architecture& model) {
   for (std::int64_t i = 0; i < std::min(model.layers, kMostLayers); ++i) {
     Layer layer = windows.of(i, rotation.of(i, false, false));
     layer.has_experts = some_experts && experts->of(i);
+    layer.indexes = indexed.of(i);
     kinds.push_back(layer);
   }
   const bool any_window = std::ranges::any_of(kinds, [](const Layer& l) { return l.window > 0; });

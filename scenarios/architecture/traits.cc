@@ -77,6 +77,21 @@ void read_latent(ConfigValues& values, Architecture& model) {
   for (const char* const key : {"head_dim", "qk_head_dim", "num_key_value_heads"}) values.know(key);
 }
 
+void read_linear(ConfigValues& values, const Json& type, Architecture& model) {
+  model.linear = {.key_heads = values.needed({"linear_num_key_heads"}),
+                  .value_heads = values.needed({"linear_num_value_heads"}),
+                  .key_dim = values.needed({"linear_key_head_dim"}),
+                  .value_dim = values.needed({"linear_value_head_dim"}),
+                  .kernel = values.needed({"linear_conv_kernel_dim"}),
+                  .joined = has_trait(values, type, "linear_joined")};
+}
+
+void read_indexer(ConfigValues& values, Architecture& model) {
+  model.indexer = {.heads = values.needed({"index_n_heads"}),
+                   .head_dim = values.needed({"index_head_dim"}),
+                   .keys = values.needed({"index_topk"})};
+}
+
 void read_norms(ConfigValues& values, const Json& type, Architecture& model) {
   const std::string kind = trait_word(type, "norm", "rms");
   model.rms_norm = kind == "rms";
@@ -159,6 +174,9 @@ Architecture read_traits(ConfigValues& values, const Json& type, const Replaced&
   Architecture model;
   read_sizes(values, replaced, model);
   if (type.value("latent", false)) read_latent(values, model);
+  if (type.value("linear", false)) read_linear(values, type, model);
+  if (type.value("indexer", false)) read_indexer(values, model);
+  model.attention_gate = has_trait(values, type, "attention_gate");
   // Falcon's number of key heads counts in its new architecture only.
   if (has_trait(values, type, "one_kv_head") && !has_trait(values, type, "many_kv_heads")) {
     model.kv_heads = 1;

@@ -155,7 +155,8 @@ void Calls::rotate(std::int64_t rows, std::int64_t width) {
   kernel("add_rotated", KernelKind::Pointwise, 3 * bytes);
 }
 
-void Calls::latent_products(std::int64_t rows) {
+void Calls::latent_products(const Batch& batch) {
+  const std::int64_t rows = batch.tokens();
   const training::Latent& latent = model_.latent;
   const std::int64_t heads = model_.heads / serving_.layout.tensor;
   if (latent.queries > 0) {
@@ -167,21 +168,71 @@ void Calls::latent_products(std::int64_t rows) {
   }
   product("keys_down", latent.keys + latent.rotary, model_.hidden, rows);
   kernel("keys_norm", KernelKind::RmsNorm, 2 * rows * latent.keys * kHalf, latent.keys);
+  const bool expands = expands_keys(model_);
+  const std::int64_t unrotated = model_.head_dim - latent.rotary;
+  if (expands && batch.chunk_tokens > 0) {
+    product("keys_up", heads * (unrotated + model_.value_width()), latent.keys, batch.chunk_keys);
+  }
   // Heads' own matrices are multiplied into queries, and into what attention gives.
-  product("absorb_queries", latent.keys, model_.head_dim - latent.rotary, rows, heads, false);
-  product("absorb_values", model_.value_width(), latent.keys, rows, heads, false);
+  const std::int64_t absorbed = expands ? batch.decodes + batch.guesses : rows;
+  if (absorbed == 0) return;
+  product("absorb_queries", latent.keys, unrotated, absorbed, heads, false);
+  product("absorb_values", model_.value_width(), latent.keys, absorbed, heads, false);
+}
+
+/// Its queries, keys and weights are on every GPU whole; scores, then the best of them.
+void Calls::index(const training::Layer& layer, const Batch& batch) {
+  const training::Indexer& indexer = model_.indexer;
+  const std::int64_t rows = batch.tokens(), width = indexer.heads * indexer.head_dim;
+  const std::int64_t from = model_.latent.queries > 0 ? model_.latent.queries : model_.hidden;
+  product("index_queries", width, from, rows);
+  product("index_keys", indexer.head_dim, model_.hidden, rows);
+  product("index_weights", indexer.heads, model_.hidden, rows, 1, false);
+  kernel("index_norm", KernelKind::LayerNorm, 2 * rows * indexer.head_dim * kHalf,
+         indexer.head_dim);
+  rotate(rows, width + indexer.head_dim);
+  kernel("index_narrow", KernelKind::Narrow, rows * (width + indexer.head_dim) * (kHalf + 1));
+  for (const bool is_decoding : {true, false}) {
+    const AttentionWork work = index_work(serving_, layer, batch, is_decoding);
+    if (work.flops == 0) continue;
+    attends(is_decoding ? "index_decode" : "index_prefill", work);
+    const std::int64_t pairs = is_decoding ? batch.decode_keys : batch.chunk_pairs;
+    kernel("best_keys", KernelKind::Softmax, pairs * kFloat);
+  }
+}
+
+void Calls::linear_attention(const Batch& batch) {
+  const training::Linear& linear = model_.linear;
+  const std::int64_t rows = batch.tokens(), tensor = serving_.layout.tensor;
+  const std::int64_t convolved = linear.convolved() / tensor, heads = linear.value_heads / tensor;
+  const std::int64_t values = heads * linear.value_dim;
+  product("mix", convolved + values, model_.hidden, rows);
+  product("steps", 2 * heads, model_.hidden, rows, 1, false);
+  kernel("convolve", KernelKind::Strided, 2 * rows * convolved * kHalf);
+  kernel("decay", KernelKind::Pointwise, 3 * rows * heads * kFloat);
+  if (batch.decodes > 0) {
+    const std::int64_t states = batch.decodes * linear.state() / tensor * kFloat;
+    kernel("update_states", KernelKind::Pointwise,
+           2 * states + 2 * (batch.decodes + batch.guesses) * convolved * kHalf);
+  }
+  if (batch.chunk_tokens > 0) attends("delta_rule", delta_rule_work(serving_, batch.chunk_tokens));
+  kernel("gated_norm", KernelKind::RmsNorm, 3 * rows * values * kHalf, linear.value_dim);
+  product("output", model_.hidden, values, rows);
+  all_reduce(rows);
 }
 
 void Calls::attention(const training::Layer& layer, const Batch& batch) {
+  if (layer.is_linear) return linear_attention(batch);
   const std::int64_t rows = batch.tokens();
   const std::int64_t q = model_.q_width() / serving_.layout.tensor;
   const std::int64_t heads = std::max<std::int64_t>(1, model_.kv_heads / serving_.layout.tensor);
   const std::int64_t k = heads * model_.head_dim, v = heads * model_.value_width();
   if (model_.latent.keys > 0) {
-    latent_products(rows);
+    latent_products(batch);
   } else {
-    product("qkv", q + k + v, model_.hidden, rows);
+    product("qkv", (model_.attention_gate ? 2 : 1) * q + k + v, model_.hidden, rows);
   }
+  if (layer.indexes) index(layer, batch);
   if (model_.qk_norm != training::QkNorm::None) {
     kernel("query_norm", KernelKind::RmsNorm, 2 * rows * q * kHalf, model_.head_dim);
     kernel("key_norm", KernelKind::RmsNorm, 2 * rows * k * kHalf, model_.head_dim);
@@ -206,6 +257,7 @@ void Calls::attention(const training::Layer& layer, const Batch& batch) {
   if (!fused_ && batch.decodes > 0 && batch.chunk_tokens > 0) {
     kernel("join_rows", KernelKind::Concatenate, 2 * rows * q * kHalf);
   }
+  if (model_.attention_gate) kernel("gate", KernelKind::Pointwise, 3 * rows * q * kHalf);
   product("output", model_.hidden, model_.heads * model_.value_width() / serving_.layout.tensor,
           rows);
   all_reduce(rows);

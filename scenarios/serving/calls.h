@@ -43,7 +43,9 @@ class Calls {
   void collective(CollectiveKind kind, std::int64_t rows);
   void layer(const training::Layer& layer, const Batch& batch);
   void attention(const training::Layer& layer, const Batch& batch);
-  void latent_products(std::int64_t rows);
+  void latent_products(const Batch& batch);
+  void index(const training::Layer& layer, const Batch& batch);
+  void linear_attention(const Batch& batch);
   void rotate(std::int64_t rows, std::int64_t width);
   void feed_forward(std::int64_t width, std::int64_t rows);
   void experts(std::int64_t rows);

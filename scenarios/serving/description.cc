@@ -11,7 +11,7 @@ namespace foretrace::serving {
 namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
-constexpr std::int64_t kWorkspace = 3LL << 30;  // left to activations and graphs: hw/serving's
+constexpr std::int64_t kBytesOfFloat = 4, kBytesOfHalf = 2;
 
 }  // namespace
 
@@ -56,6 +56,9 @@ std::string why_not_split(const training::Architecture& model, const Layout& lay
   };
   const std::int64_t tensor = layout.tensor;
   if (model.heads % tensor != 0) return refuse(model.heads, "heads", tensor);
+  for (const std::int64_t heads : {model.linear.key_heads, model.linear.value_heads}) {
+    if (heads % tensor != 0) return refuse(heads, "heads of linear attention", tensor);
+  }
   if (model.latent.keys == 0 && model.kv_heads % tensor != 0 && tensor % model.kv_heads != 0) {
     return refuse(model.kv_heads, "heads of keys", tensor);
   }
@@ -87,12 +90,31 @@ Serving prompts_of(const Serving& serving) {
 std::int64_t cache_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   const std::int64_t element = serving.float8_cache ? 1 : 2;
-  const std::int64_t layers = model.layers + (guesses_by_layer(serving) ? 1 : 0);
+  std::int64_t layers = guesses_by_layer(serving) ? 1 : 0, indexed = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    layers += model.layer(i).is_linear ? 0 : 1;
+    indexed += model.layer(i).indexes ? 1 : 0;
+  }
   if (model.latent.keys > 0) {  // one short vector for all heads, on every GPU whole
-    return layers * (model.latent.keys + model.latent.rotary) * element;
+    return layers * (model.latent.keys + model.latent.rotary) * element +
+           indexed * index_bytes(model);
   }
   const std::int64_t heads = std::max<std::int64_t>(1, model.kv_heads / serving.layout.tensor);
   return layers * heads * (model.head_dim + model.value_width()) * element;
+}
+
+std::int64_t index_bytes(const training::Architecture& model) {
+  return model.indexer.head_dim + kBytesOfFloat;
+}
+
+std::int64_t state_bytes(const Serving& serving) {
+  const training::Linear& linear = serving.model.linear;
+  std::int64_t layers = 0;
+  for (std::int64_t i = 0; i < serving.model.layers; ++i) {
+    layers += serving.model.layer(i).is_linear ? 1 : 0;
+  }
+  const std::int64_t kept = std::max<std::int64_t>(0, linear.kernel - 1) * linear.convolved();
+  return layers * (linear.state() * kBytesOfFloat + kept * kBytesOfHalf) / serving.layout.tensor;
 }
 
 std::int64_t weight_bytes(const Serving& serving) {
@@ -115,12 +137,13 @@ std::int64_t weight_bytes(const Serving& serving) {
          2 * (rest + ends + model.hidden * model.norm_parts());
 }
 
-std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes) {
+std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes, std::int64_t workspace) {
   const Engine& engine = serving.engine;
-  const std::int64_t left =
-      gpu_bytes / kMillion * engine.memory_ppm - weight_bytes(serving) - kWorkspace;
+  const std::int64_t own = weight_bytes(serving) + engine.max_requests * state_bytes(serving);
+  const std::int64_t left = gpu_bytes / kMillion * engine.memory_ppm - own - workspace;
   const std::int64_t each = std::max<std::int64_t>(1, cache_bytes(serving));
-  const std::int64_t tokens = std::min(left / each, engine.cache_tokens.value_or(left / each));
+  const std::int64_t tokens =
+      engine.cache_tokens ? std::min((gpu_bytes - own) / each, *engine.cache_tokens) : left / each;
   return tokens - tokens % engine.block;
 }
 

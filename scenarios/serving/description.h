@@ -126,12 +126,17 @@ std::string why_not_split(const training::Architecture& model, const Layout& lay
 /// The engines that compute prompts, as a description of their own (`apart` must be there).
 Serving prompts_of(const Serving& serving);
 
+/// Bytes of a token in an indexer's layer: a number of 8 bits for each element, and a scale.
+std::int64_t index_bytes(const training::Architecture& model);
 /// Bytes that a token's keys and values take on one GPU.
 std::int64_t cache_bytes(const Serving& serving);
+/// Bytes of a request on one GPU, whatever its length: states of linear attention.
+std::int64_t state_bytes(const Serving& serving);
 /// Bytes of a GPU's share of the weights.
 std::int64_t weight_bytes(const Serving& serving);
-/// Tokens that fit beside weights and workspace into a GPU of so many bytes, whole blocks; less
-/// where the engine has a limit. At most 0: the model leaves no room.
-std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes);
+/// Tokens that fit beside weights, workspace and states into a GPU of so many bytes, whole blocks.
+/// Where the engine says how many, these, at most what the GPU holds beside the weights. At most 0:
+/// the model leaves no room.
+std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes, std::int64_t workspace);
 
 }  // namespace foretrace::serving

@@ -16,11 +16,16 @@ namespace foretrace::serving {
 namespace {
 
 constexpr std::int64_t kOfAPair = 4;  // flops for each element of a head: the score, what it weighs
+constexpr std::int64_t kScore = 4;    // bytes
+constexpr std::int64_t kChunk = 64;   // tokens: flash-linear-attention's chunk_gated_delta_rule
 
-/// Of keys that one request attends to on average, those that a window leaves.
-std::int64_t within_window(const training::Layer& layer, std::int64_t keys, std::int64_t requests) {
-  if (layer.window == 0 || requests == 0) return keys;
-  return std::min(keys, requests * layer.window);
+/// Of keys that one request attends to on average, those that a window or an indexer leaves.
+std::int64_t attended_keys(const Serving& serving, const training::Layer& layer, std::int64_t keys,
+                           std::int64_t requests) {
+  if (requests == 0) return keys;
+  const std::int64_t chosen = serving.model.indexer.keys;
+  if (layer.window > 0) keys = std::min(keys, requests * layer.window);
+  return chosen > 0 ? std::min(keys, requests * chosen) : keys;
 }
 
 /// A query's elements, a key's and a value's, as the kernel on one GPU has them.
@@ -37,12 +42,11 @@ Widths widths_of(const Serving& serving) {
           model.value_width()};
 }
 
-AttentionWork work_of(const Serving& serving, std::int64_t queries, std::int64_t keys,
-                      std::int64_t pairs) {
-  const Widths widths = widths_of(serving);
+AttentionWork work_of(const Serving& serving, const Widths& widths, std::int64_t queries,
+                      std::int64_t keys, std::int64_t pairs) {
   const std::int64_t element = serving.float8_cache ? 1 : kHalf;
-  const std::int64_t cached =
-      serving.model.latent.keys > 0 ? widths.key : widths.key + widths.value;
+  const bool is_shared = serving.model.latent.keys > 0 && widths.keys == 1;
+  const std::int64_t cached = is_shared ? widths.key : widths.key + widths.value;
   const std::int64_t both = widths.key + widths.value;
   return {.flops = kOfAPair * pairs * widths.heads * both / 2,
           .bytes = queries * widths.heads * both * kHalf + keys * widths.keys * cached * element,
@@ -86,16 +90,54 @@ void Batch::add(const Batch& other) {
 
 AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
                                const Batch& batch) {
-  const std::int64_t keys = within_window(layer, batch.decode_keys, batch.decodes);
+  if (layer.is_linear) return {};
+  const std::int64_t keys = attended_keys(serving, layer, batch.decode_keys, batch.decodes);
   const std::int64_t queries = batch.decodes + batch.guesses;
   const std::int64_t each = batch.decodes > 0 ? (queries + batch.decodes - 1) / batch.decodes : 1;
-  return work_of(serving, queries, keys, each * keys);
+  return work_of(serving, widths_of(serving), queries, keys, each * keys);
 }
 
 AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,
                               const Batch& batch) {
-  const std::int64_t pairs = within_window(layer, batch.chunk_pairs, batch.chunk_tokens);
-  return work_of(serving, batch.chunk_tokens, batch.chunk_keys, pairs);
+  if (layer.is_linear) return {};
+  const std::int64_t pairs = attended_keys(serving, layer, batch.chunk_pairs, batch.chunk_tokens);
+  Widths widths = widths_of(serving);
+  if (expands_keys(serving.model)) {
+    const training::Architecture& model = serving.model;
+    widths = {widths.heads, widths.heads, model.head_dim, model.value_width()};
+  }
+  return work_of(serving, widths, batch.chunk_tokens, batch.chunk_keys, pairs);
+}
+
+bool expands_keys(const training::Architecture& model) {
+  return model.latent.keys > 0 && model.indexer.keys == 0;
+}
+
+AttentionWork index_work(const Serving& serving, const training::Layer& layer, const Batch& batch,
+                         bool is_decoding) {
+  if (!layer.indexes) return {};
+  const training::Indexer& indexer = serving.model.indexer;
+  const std::int64_t queries = is_decoding ? batch.decodes + batch.guesses : batch.chunk_tokens;
+  const std::int64_t keys = is_decoding ? batch.decode_keys : batch.chunk_keys;
+  const std::int64_t pairs = is_decoding ? keys : batch.chunk_pairs;
+  if (queries == 0) return {};
+  return {.flops = 2 * pairs * indexer.heads * indexer.head_dim,
+          .bytes = queries * indexer.heads * indexer.head_dim + keys * index_bytes(serving.model) +
+                   pairs * kScore,
+          .width = indexer.head_dim};
+}
+
+AttentionWork delta_rule_work(const Serving& serving, std::int64_t tokens) {
+  const training::Linear& linear = serving.model.linear;
+  const std::int64_t tensor = serving.layout.tensor;
+  const std::int64_t key = linear.key_dim, value = linear.value_dim;
+  const std::int64_t heads = linear.value_heads / tensor;
+  // Of a token and head: the state's three products, and the chunk's with itself: keys, what
+  // solves them twice, scores, values.
+  const std::int64_t flops = 2 * (3 * key * value + kChunk * (3 * key + 2 * value));
+  const std::int64_t elements = 5 * linear.key_width() / tensor + heads * (6 * value + 2 * key) +
+                                2 * heads * key * value / kChunk;
+  return {.flops = tokens * heads * flops, .bytes = tokens * elements * kHalf, .width = key};
 }
 
 ExpertWork expert_work(const Serving& serving, std::int64_t tokens) {

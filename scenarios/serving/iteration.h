@@ -34,10 +34,19 @@ struct Batch {
 struct AttentionWork {
   std::int64_t flops = 0, bytes = 0, width = 0;
 };
+/// Of prompts latent attention makes every head's keys and values again; of requests that decode,
+/// and where an indexer chooses keys, heads share the short vectors.
+bool expands_keys(const training::Architecture& model);
 AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
                                const Batch& batch);
 AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,
                               const Batch& batch);
+/// The indexer's scores of so many keys for their queries, in 8 bits; 0 where the layer has none.
+/// Of requests that decode, or of prompts' chunks.
+AttentionWork index_work(const Serving& serving, const training::Layer& layer, const Batch& batch,
+                         bool is_decoding);
+/// A gated delta rule over prompts' tokens in chunks.
+AttentionWork delta_rule_work(const Serving& serving, std::int64_t tokens);
 
 /// The two grouped products of a layer's experts on one GPU: all of its experts that the tokens
 /// reach, each with an even share of them.

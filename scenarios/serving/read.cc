@@ -134,8 +134,11 @@ void check_lengths(Reader& reader, const YamlNode& at, const Serving& serving) {
       at,
       fmt::format("a request has {} tokens, and 'max_length' of the engine is {}", most,
                   serving.engine.max_length),
-      fmt::format("'max_length: {}' of the engine{}", most,
-                  serving.engine.chunked_prefill ? "" : ", which computes prompts whole"));
+      serving.engine.chunked_prefill
+          ? fmt::format("'max_length: {}' of the engine", most)
+          : fmt::format("'max_batched_tokens: {0}' and 'max_length: {0}' of the engine, which "
+                        "computes prompts whole",
+                        most));
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "scenarios/serving/traffic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "scenarios/base/text/made_from.h"
 #include "scenarios/serving/random_numbers.h"
 
 namespace foretrace::serving {
@@ -62,6 +65,44 @@ std::int64_t longest(const std::vector<Arrival>& arrivals) {
   std::int64_t most = 1;
   for (const Arrival& one : arrivals) most = std::max(most, one.prompt + one.output);
   return most;
+}
+
+std::string requests_words(const std::vector<Arrival>& arrivals) {
+  const auto range = [&arrivals](std::int64_t Arrival::*member) {
+    const auto [least, most] = std::ranges::minmax_element(arrivals, {}, member);
+    return (*least).*member == (*most).*member
+               ? fmt::format("{}", (*least).*member)
+               : fmt::format("{} to {}", (*least).*member, (*most).*member);
+  };
+  std::int64_t last_ns = 0, known = 0;
+  for (const Arrival& one : arrivals) {
+    last_ns = std::max(last_ns, one.at_ns.value_or(0));
+    known += one.at_ns ? 1 : 0;
+  }
+  const auto all = static_cast<std::int64_t>(arrivals.size());
+  constexpr double kSecond = 1e9;
+  const std::string when = known < all
+                               ? fmt::format("{} at a time", known)
+                               : fmt::format("in {:.3g} s", static_cast<double>(last_ns) / kSecond);
+  return fmt::format("{} request{} {}, prompts of {} tokens, outputs of {}", all,
+                     all == 1 ? "" : "s", when, range(&Arrival::prompt), range(&Arrival::output));
+}
+
+std::string requests_hash(const Serving& serving) {
+  const Engine& engine = serving.engine;
+  std::string text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {}", engine_name(engine.kind), engine.release,
+      engine.max_batched_tokens, engine.max_requests, engine.chunked_prefill, engine.block,
+      engine.cuda_graphs, engine.memory_ppm, engine.cache_tokens.value_or(-1), serving.replicas,
+      serving.router == Router::RoundRobin, serving.prefix_ppm, serving.gpus());
+  if (engine.speculative) {
+    text += fmt::format(" {} {} {}", engine.speculative->tokens, engine.speculative->acceptance_ppm,
+                        engine.speculative->by_layer);
+  }
+  for (const Arrival& one : arrivals_of(serving.traffic)) {
+    text += fmt::format("\n{},{},{}", one.at_ns.value_or(-1), one.prompt, one.output);
+  }
+  return digest_of(text);
 }
 
 }  // namespace foretrace::serving

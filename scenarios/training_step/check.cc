@@ -58,6 +58,12 @@ class Checker {
       error("latent attention is expanded without tensor parallelism", "'tensor: 1'",
             {"parallel/tensor"});
     }
+    if (model_.linear.key_heads > 0 || model_.indexer.keys > 0) {
+      error(fmt::format("{} is not expanded in a training step",
+                        model_.indexer.keys > 0 ? "attention whose keys an indexer chooses"
+                                                : "linear attention"),
+            "'serving:' has it; 'foretrace capture' takes a step of your own script");
+    }
     pipeline();
     if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
       error("'framework: megatron' and 'megatron-deepspeed' are expanded for whole parameters only",

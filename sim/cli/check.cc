@@ -11,15 +11,16 @@
 #include "reports/table/text_table.h"
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/program/program_walk.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/program/program_walk.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/serving/traffic.h"
 #include "scenarios/write/program_text.h"
+#include "sim/applications/training/usage.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/machine_check.h"
-#include "sim/applications/training/usage.h"
 
 namespace foretrace {
 namespace {
@@ -79,7 +80,8 @@ std::string buffer_words(const Program& program) {
 }
 
 /// A training step has no buffers of its own: its tensors are what it needs.
-void print_line(const Program& program, const std::optional<ExpandedScenario>& step) {
+void print_line(const Program& program, const std::optional<ExpandedScenario>& step,
+                const std::optional<ServingScenario>& served) {
   const bool is_step = step.has_value();
   print_out("ok: {}, {}, {} each, {} read, {}, {}hash {}\n", program.name,
             count(program.processes, "process"), count(program.devices, "device"),
@@ -89,6 +91,13 @@ void print_line(const Program& program, const std::optional<ExpandedScenario>& s
     const training::Architecture& model = step->step.model;
     print_out("    model {}: {}\n", model.name, training::understood(model));
   }
+  if (served) {
+    const serving::Serving& asked = served->serving;
+    print_out("    model {}: {}\n", asked.model.name, training::understood(asked.model));
+    print_out("    {}; requests and engine: hash {}\n",
+              serving::requests_words(serving::arrivals_of(asked.traffic)),
+              serving::requests_hash(asked));
+  }
   const std::string text = network_text(program);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -97,8 +106,8 @@ void print_line(const Program& program, const std::optional<ExpandedScenario>& s
   }
 }
 
-nlohmann::ordered_json to_json(const Program& program,
-                               const std::optional<ExpandedScenario>& step) {
+nlohmann::ordered_json to_json(const Program& program, const std::optional<ExpandedScenario>& step,
+                               const std::optional<ServingScenario>& served) {
   const bool is_step = step.has_value();
   nlohmann::ordered_json json{
       {"file", program.file},           {"ok", true},
@@ -113,6 +122,11 @@ nlohmann::ordered_json to_json(const Program& program,
     json["host_bytes_per_process"] = sizes.host.count;
   }
   json["hash"] = program.hash;
+  if (served) {
+    json["model"] = training::understood(served->serving.model);
+    json["requests"] = serving::requests_words(serving::arrivals_of(served->serving.traffic));
+    json["requests_hash"] = serving::requests_hash(served->serving);
+  }
   return json;
 }
 
@@ -176,11 +190,12 @@ int run_check(const CheckOptions& options) {
       auto read = read_scenario(text, file, options.parameters);
       if (!read) throw UsageError{render(read.error(), text)};
       const auto step = read_training(text, file, options.parameters, training::Ranks::OneOfEach);
+      const auto served = read_serving_scenario(text, file, options.parameters);
       const int judged = judge(*read, text, step, options);
       const bool is_ok = judged == kDone;
       exit_code = std::max(exit_code, judged);
-      if (is_ok && options.format == "text") print_line(read->program, step);
-      rows.push_back(to_json(read->program, step));
+      if (is_ok && options.format == "text") print_line(read->program, step, served);
+      rows.push_back(to_json(read->program, step, served));
       rows.back()["ok"] = is_ok;
     } catch (const UsageError& error) {
       print_error("{}", error.what());

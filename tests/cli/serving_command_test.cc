@@ -29,6 +29,23 @@ TEST(Serving, IsSimulatedWithPercentilesAndAVerdict) {
                              HasSubstr("on h100-nvswitch-8")));
 }
 
+TEST(Serving, IsCheckedWithItsRequestsAndTheirHash) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  std::string others = kChat;
+  others.replace(others.find("20/s"), 4, "40/s");
+  scratch.write("quick.yaml", others);
+  const Ran ran = scratch.run("foretrace check chat.yaml quick.yaml --format json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto files = nlohmann::json::parse(ran.out)["files"];
+  EXPECT_THAT(files[0]["requests"].get<std::string>(),
+              AllOf(HasSubstr("20 requests in "), HasSubstr("outputs of 20")));
+  EXPECT_EQ(files[0]["hash"], files[1]["hash"]) << "the iterations are the same";
+  EXPECT_NE(files[0]["requests_hash"], files[1]["requests_hash"]);
+  EXPECT_THAT(scratch.run("foretrace check chat.yaml").out,
+              AllOf(HasSubstr("model llama"), HasSubstr("requests and engine: hash ")));
+}
+
 TEST(Serving, IsATableWithABandAround) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

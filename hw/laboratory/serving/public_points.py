@@ -22,7 +22,7 @@ MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1
           "qwen3-4b": "qwen3-4b", "qwen3-14b": "qwen3-14b", "llama3.1-405b": "llama3-405b", "mixtral-8x7b": "mixtral-8x7b",
           "qwen3-235b-a22b-fp8": "qwen3-235b-a22b", "gpt-oss-120b": "gpt-oss-120b", "deepseek-r1": "deepseek-v3",
           "deepseek-v3": "deepseek-v3", "deepseek-r1-0528": "deepseek-v3", "minimax-m2.5": "minimax-m2.5", "kimi-k2.5": "kimi-k2",
-          "glm-4.5-air": "glm-4.5-air", "qwen3-1.7b": "qwen3-1.7b", "gpt-oss-20b": "gpt-oss-20b",
+          "glm-4.5-air": "glm-4.5-air", "qwen3.5-397b-a17b": "qwen3.5-397b-a17b", "glm-5": "glm-5", "deepseek-v3.2": "deepseek-v3.2", "qwen3-1.7b": "qwen3-1.7b", "gpt-oss-20b": "gpt-oss-20b",
           "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b", "qwen3-235b-a22b-instruct-2507": "qwen3-235b-a22b"}
 PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
 CHECKPOINTS = {"gpt-oss-120b": "nvfp4", "gpt-oss-20b": "nvfp4", "deepseek-v3": "float8"}  # "as the checkpoint" where not bfloat16
@@ -30,7 +30,10 @@ GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180
         "GB200-NVL72": "72xGB200/nvl72",
         "GB300-NVL72": "72xGB300/nvl72", "RTX-PRO-6000-96GB": "8xRTX-PRO-6000", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
 LAYOUT = re.compile(r"(prefill workers/tp/pp/dp/moe_tp/moe_ep/batch|decode) (\d+)/(\d+)/(\d+)/(\d+)/(\d+)/(\d+)/\d")
-MOST_TOKENS = 60000  # that a row's requests generate, all together
+MOST_TOKENS = 600_000  # that a row's requests generate, all together
+# InferenceMAX's client (its README): lengths from 0.8 of what the row says up to that, all as often; ten requests for each at a time.
+ITS_LENGTHS = {(1024, 1024), (1024, 8192), (8192, 1024)}
+ITS_MEAN, ITS_SPREAD, ITS_REQUESTS = 0.9, "6.4%", 10
 
 
 def scenario(row, architectures):
@@ -48,19 +51,25 @@ def scenario(row, architectures):
     places = placement(row)
     if places is None:
         return None, "a pipeline, or a layout that is not whole"
-    many = int(float(row["concurrency"] or row["batch"] or 0))
+    at_once = row["scenario"] == "all requests at once"
+    many = int(float(row["requests"] if at_once else row["concurrency"] or row["batch"] or 0))
     if many < 1 or not row["isl"] or not row["osl"] or not row["tp"]:
         return None, "sizes not stated"
-    prompt, output = int(float(row["isl"])), int(float(row["osl"]))
-    requests = max(many, min(4 * many, MOST_TOKENS // output))
+    if "SPECULATIVE" in row["notes"]:
+        return None, "guesses tokens, and says no acceptance"
+    its = (int(float(row["isl"])), int(float(row["osl"]))) in ITS_LENGTHS
+    prompt, output = (round((ITS_MEAN if its else 1) * float(row[key])) for key in ("isl", "osl"))
+    spread = f", spread: {ITS_SPREAD}" if its else ""
+    requests = many if at_once else max(many, min((ITS_REQUESTS if its else 4) * many, MOST_TOKENS // output))
+    most = 256 if at_once else max(256, many)
     return f"""schema_version: 1
 name: point
 serving:
   model: {model}
   precision: {{weights: {precision}, cache: {'float8' if precision != 'bfloat16' else 'bfloat16'}}}
   {places}
-  engine: {{kind: {engine}, max_requests: {max(256, many)}}}
-  traffic: {{arrivals: closed, concurrency: {many}, prompt: {{mean: {prompt}}}, output: {{mean: {output}}}, requests: {requests}}}
+  engine: {{kind: {engine}, max_requests: {most}}}
+  traffic: {{arrivals: closed, concurrency: {many}, prompt: {{mean: {prompt}{spread}}}, output: {{mean: {output}{spread}}}, requests: {requests}}}
 """, machine
 
 
@@ -94,6 +103,13 @@ def asked(program, folder, number, text, machine):
     return {row["value"]: tuple(float(row[k]) for k in ("predicted", "low", "high")) for row in csv.DictReader(ran.stdout.splitlines())}
 
 
+def others(row, answer):
+    """The times to the first token and per output token that a row has beside its metric, by their names."""
+    for name in ("ttft_ms", "tpot_ms"):
+        if row[name] and not row["metric"].startswith(name[:4]):
+            yield name, *answer[f"{name}_mean"], float(row[name])
+
+
 def told(row, answer):
     """(predicted, low, high, measured) of a row's metric, or None."""
     metric, measured = row["metric"], float(row["value"])
@@ -110,6 +126,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("points")
     parser.add_argument("--every", type=int, default=1, help="only each N-th of the rows that can be asked")
+    parser.add_argument("--only", default="", help="a regular expression: rows in whose source, framework, model, GPU or metric it is found")
     parser.add_argument("--foretrace", default="foretrace")
     parser.add_argument("-o", "--output")
     given = parser.parse_args()
@@ -118,6 +135,8 @@ def main():
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     left_out, jobs = collections.Counter(), []
     for row in rows:
+        if not re.search(given.only, " ".join(row[k] for k in ("source", "framework", "model", "gpu", "metric")), re.I):
+            continue
         text, machine = scenario(row, architectures)
         if text is None:
             left_out[machine] += 1
@@ -136,6 +155,7 @@ def main():
                 left_out[f"metric {row['metric']}"] += 1
             else:
                 found.append((row, *values))
+                found += [(row | {"metric": name}, *beside) for name, *beside in others(row, answer)]
     report(found)
     print("not asked:", "; ".join(f"{count} {why}" for why, count in left_out.most_common(12)))
     if given.output:

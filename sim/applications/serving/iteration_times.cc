@@ -28,21 +28,6 @@ double kernel_seconds(const Machine& machine, const AttentionWork& work) {
   return to_seconds(cost::library_cost(read, asked).alone);
 }
 
-OwnWork own_work(EngineKind kind) {
-  switch (kind) {
-    case EngineKind::Foretrace:
-      return {constant("serving.foretrace.iteration"), constant("serving.foretrace.request"),
-              constant("serving.foretrace.token")};
-    case EngineKind::Vllm:
-      return {constant("serving.vllm.iteration"), constant("serving.vllm.request"), 0};
-    case EngineKind::Sglang:
-      return {constant("serving.sglang.iteration"), constant("serving.sglang.request"), 0};
-    case EngineKind::TensorRtLlm:
-      return {constant("serving.tensorrt.iteration"), constant("serving.tensorrt.request"), 0};
-  }
-  return {};
-}
-
 /// Of each region: how long kernels and copies ran in it, in seconds. Regions follow each other,
 /// and all that one issues has its operations.
 std::vector<double> busy_seconds(const Timeline& timeline) {
@@ -113,6 +98,7 @@ double around_experts_seconds(const Serving& serving, const Machine& machine, co
   static const double kTriton = constant("serving.experts.triton");
   static const double kOwnAround = constant("serving.foretrace.experts.around");
   static const double kOwnToken = constant("serving.foretrace.experts.token");
+  static const double kOwnProduct = constant("serving.foretrace.experts.product");
   static const double kSmBytes = constant("serving.foretrace.sm_bytes");
   constexpr std::uint32_t kBlackwell = 100;
   const EngineKind kind = serving.engine.kind;
@@ -140,7 +126,7 @@ double around_experts_seconds(const Serving& serving, const Machine& machine, co
     constexpr std::int64_t kMatrices = 3, kElement = 2;  // bytes
     const auto bytes =
         static_cast<double>(kMatrices * work.experts * work.width * hidden * kElement);
-    const double at_rate = bytes / (machine.get(Param::SmCount).value * kSmBytes);
+    const double at_rate = bytes / (machine.get(Param::SmCount).value * kSmBytes) + 2 * kOwnProduct;
     return kOwnAround + kOwnToken * static_cast<double>(batch.tokens()) +
            std::max(0.0, at_rate - products);
   }
@@ -155,6 +141,24 @@ Time with_experts_band(const Serving& serving, Time time) {
 }
 
 }  // namespace
+
+OwnWork own_work(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::Foretrace:
+      return {constant("serving.foretrace.iteration"), constant("serving.foretrace.request"),
+              constant("serving.foretrace.token"), 0};
+    case EngineKind::Vllm:
+      return {constant("serving.vllm.iteration"), constant("serving.vllm.request"), 0,
+              constant("serving.vllm.front")};
+    case EngineKind::Sglang:
+      return {constant("serving.sglang.iteration"), constant("serving.sglang.request"), 0,
+              constant("serving.sglang.front")};
+    case EngineKind::TensorRtLlm:
+      return {constant("serving.tensorrt.iteration"), constant("serving.tensorrt.request"), 0,
+              constant("serving.tensorrt.front")};
+  }
+  return {};
+}
 
 std::vector<RegionTime> region_times(const Timeline& timeline) {
   const std::vector<double> busy = busy_seconds(timeline);
@@ -221,7 +225,9 @@ double IterationTimes::attention_seconds(const Batch& batch) const {
   double seconds = 0;
   for (const auto& [layer, count] : layers_) {
     seconds += count * (kernel_seconds(machine_, decode_attention(serving_, layer, batch)) +
-                        kernel_seconds(machine_, chunk_attention(serving_, layer, batch)));
+                        kernel_seconds(machine_, chunk_attention(serving_, layer, batch)) +
+                        kernel_seconds(machine_, index_work(serving_, layer, batch, true)) +
+                        kernel_seconds(machine_, index_work(serving_, layer, batch, false)));
   }
   return seconds;
 }

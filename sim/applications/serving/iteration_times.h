@@ -18,10 +18,11 @@ struct Time {
 };
 
 /// The engine's own work on the host, in seconds: of an iteration, of each of its requests, and of
-/// each token of a prompt.
+/// each token of a prompt; and what the server in front takes until it may schedule a request.
 struct OwnWork {
-  double iteration = 0, request = 0, token = 0;
+  double iteration = 0, request = 0, token = 0, front = 0;
 };
+OwnWork own_work(EngineKind kind);
 
 /// An iteration of the grid, simulated.
 struct RegionTime {

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "models/constants/constants.h"
 #include "models/nccl/topology/machine.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/serving/traffic.h"
@@ -32,7 +33,10 @@ Serving on_machine(Serving serving, const Machine& machine) {
 
 std::int64_t room_for_cache(const Serving& serving, const Machine& machine) {
   const auto memory = static_cast<std::int64_t>(machine.get(Param::GpuMemory).value);
-  const std::int64_t tokens = cache_tokens(serving, memory);
+  const bool is_vllm = serving.engine.kind == EngineKind::Vllm;
+  const auto workspace = static_cast<std::int64_t>(
+      constant_size(is_vllm ? "serving.vllm.workspace" : "serving.workspace").count);
+  const std::int64_t tokens = cache_tokens(serving, memory, workspace);
   if (tokens >= serving.engine.block) return tokens;
   constexpr double kGb = 1e9;
   throw UsageError{fmt::format(
@@ -54,7 +58,15 @@ double transfer_seconds(const Serving& prompts, const Serving& engines, const Ma
   Serving whole = prompts;
   whole.layout = {};
   const std::int64_t senders = std::min(prompts.layout.tensor, engines.layout.gpus());
-  return static_cast<double>(cache_bytes(whole) * tokens) / static_cast<double>(senders) / link;
+  const std::int64_t bytes = cache_bytes(whole) * tokens + state_bytes(whole);
+  return static_cast<double>(bytes) / static_cast<double>(senders) / link;
+}
+
+/// From a request's arrival until the engine may schedule it.
+Time front_time(EngineKind kind) {
+  const double seconds = own_work(kind).front;
+  return {seconds, constant("serving.front.quickest") * seconds,
+          constant("serving.front.slowest") * seconds};
 }
 
 }  // namespace
@@ -92,6 +104,8 @@ Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
                      [&times, i, end](const Batch& batch) { return times[i].of(batch).*end; }};
     };
     Fleet fleet{engines(kinds.size() - 1)};
+    fleet.front_seconds = front_time(serving.engine.kind).*end;
+    if (fleet.front_seconds > 0) fleet.front_each_seconds = constant("serving.front.each");
     if (kinds.size() > 1) {
       fleet.prompts = engines(0);
       fleet.transfer_seconds = [&](std::int64_t tokens) {

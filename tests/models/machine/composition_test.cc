@@ -252,6 +252,8 @@ TEST(Parts, SayWhatIsWrongWithAFact) {
               HasSubstr("did you mean 'power'?"));
   EXPECT_THAT(errors("facts: {power: {value: 700, source: s}}"),
               AllOf(HasSubstr("'700' is no power"), HasSubstr("hint: 700 W")));
+  EXPECT_THAT(errors("facts: {nvlinks: {value: -1, source: s}}"), HasSubstr("less than any"));
+  EXPECT_THAT(errors("facts: {nvlinks: {value: 1e9, source: s}}"), HasSubstr("more than any"));
   EXPECT_THAT(errors("facts: {clock: {value: fast, source: s}}"), HasSubstr("is no clock"));
   EXPECT_THAT(errors("facts: {power: {value: 700 W, source: r}}"), HasSubstr("no source 'r'"));
   EXPECT_THAT(errors("facts: {memory_bandwidth: {value: none, source: s}}"),

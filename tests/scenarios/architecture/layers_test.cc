@@ -57,6 +57,42 @@ TEST(Windows, OfQwenAreAskedForAndBeginBehindSomeLayers) {
   EXPECT_EQ(kinds_of("qwen3_moe", four + R"(, "use_sliding_window": true)"), "WWWW");
 }
 
+TEST(LinearAttention, IsInAllLayersButEachFourthOrThoseThatAreListed) {
+  const auto linear = [](const char* type, const std::string& keys) {
+    const ReadConfig read = config(of_type(type, keys));
+    EXPECT_TRUE(read.is_sound) << read.said;
+    std::string text;
+    for (std::int64_t i = 0; i < read.model.layers; ++i) {
+      text += read.model.layer(i).is_linear ? 'l' : 'f';
+    }
+    return text;
+  };
+  const std::string six = R"("num_hidden_layers": 6)";
+  EXPECT_EQ(linear("qwen3_next", six), "lllfll");
+  EXPECT_EQ(linear("qwen3_5_text", six + R"(, "full_attention_interval": 2)"), "lflflf");
+  const std::string listed =
+      R"(, "layer_types": ["full_attention", "linear_attention", "full_attention"])";
+  EXPECT_EQ(linear("qwen3_5_moe_text", six + listed), "flfflf");
+}
+
+TEST(Indexers, AreInEachLayerOrInThoseThatOthersTakeTheirKeysFrom) {
+  const auto indexed = [](const char* type, const std::string& keys) {
+    const ReadConfig read = config(of_type(type, keys));
+    EXPECT_TRUE(read.is_sound) << read.said;
+    std::string text;
+    for (std::int64_t i = 0; i < read.model.layers; ++i) {
+      text += read.model.layer(i).indexes ? 'i' : '-';
+    }
+    return text;
+  };
+  const std::string six = R"("num_hidden_layers": 6)";
+  EXPECT_EQ(indexed("deepseek_v3", six), "------");
+  EXPECT_EQ(indexed("deepseek_v32", six), "iiiiii");
+  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "index_topk_freq": 2)"), "ii-i-i");
+  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "index_topk_pattern": "FSSF")"), "i--ii-");
+  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "indexer_types": ["full", "shared"])"), "i-i-i-");
+}
+
 TEST(Windows, AreListedByLayerTypes) {
   EXPECT_EQ(kinds_of("qwen3", R"("num_hidden_layers": 3, "use_sliding_window": true, "layer_types":
       ["full_attention", "sliding_attention", "full_attention"])"),

@@ -24,9 +24,10 @@ const std::string kTraffic =
 std::string scenario(const std::string& serving) {
   return fmt::format("schema_version: 1\nname: a\nserving:\n  {}\n", serving);
 }
-Serving read(const std::string& more, const std::string& traffic = kTraffic) {
+Serving read(const std::string& more, const std::string& traffic = kTraffic,
+             const std::string& model = "llama3-8b") {
   const auto made = read_serving_scenario(
-      scenario(fmt::format("{{model: llama3-8b, {}traffic: {}}}", more, traffic)), "a.yaml");
+      scenario(fmt::format("{{model: {}, {}traffic: {}}}", model, more, traffic)), "a.yaml");
   return made.value().serving;
 }
 std::string refusal(const std::string& more, const std::string& traffic = kTraffic) {
@@ -189,10 +190,34 @@ TEST(ServingMemory, IsWeightsWorkspaceAndCache) {
   EXPECT_EQ(cache_bytes(read("precision: {cache: float8}, ")), cache_bytes(bf16) / 2);
   EXPECT_EQ(cache_bytes(read("parallel: {tensor: 4}, ")), cache_bytes(bf16) / 4);
   const std::int64_t bytes = 80'000'000'000;
-  const std::int64_t left = bytes / 10 * 9 - weight_bytes(bf16) - (std::int64_t{3} << 30);
-  EXPECT_EQ(cache_tokens(bf16, bytes), left / cache_bytes(bf16) / 16 * 16);
-  EXPECT_EQ(cache_tokens(read("engine: {cache_tokens: 100}, "), bytes), 96) << "whole blocks";
-  EXPECT_LT(cache_tokens(bf16, 16'000'000'000), 0) << "the weights alone are larger";
+  const std::int64_t workspace = std::int64_t{3} << 30;
+  const std::int64_t left = bytes / 10 * 9 - weight_bytes(bf16) - workspace;
+  EXPECT_EQ(cache_tokens(bf16, bytes, workspace), left / cache_bytes(bf16) / 16 * 16);
+  EXPECT_EQ(cache_tokens(read("engine: {cache_tokens: 100}, "), bytes, workspace), 96)
+      << "whole blocks";
+  EXPECT_LT(cache_tokens(bf16, 16'000'000'000, workspace), 0) << "the weights alone are larger";
+}
+
+TEST(ServingMemory, OfTokensIsWhatTheEnginesLogSaysWhereTheyFitBesideTheWeights) {
+  const Serving said = read("engine: {cache_tokens: 41408}, ");
+  const std::int64_t bytes = 25'250'627'584;
+  EXPECT_EQ(cache_tokens(said, bytes, std::int64_t{3} << 30), 41408) << "the workspace is a guess";
+  const std::int64_t most = (17'000'000'000 - weight_bytes(said)) / cache_bytes(said);
+  EXPECT_EQ(cache_tokens(said, 17'000'000'000, 0), most / 16 * 16);
+}
+
+TEST(ServingMemory, OfLinearAttentionIsAStateOfEachRequest) {
+  const Serving hybrid = read("parallel: {tensor: 4}, ", kTraffic, "qwen3.5-397b-a17b");
+  EXPECT_EQ(cache_bytes(hybrid), 15 * 1 * 2 * 256 * 2) << "15 layers of 60, one head of keys";
+  const std::int64_t matrices = 64 * 128 * 128 * 4, kept = 3 * (2 * 16 + 64) * 128 * 2;
+  EXPECT_EQ(state_bytes(hybrid), 45 * (matrices + kept) / 4);
+  const Serving all = read("", kTraffic, "llama3-8b");
+  EXPECT_EQ(state_bytes(all), 0);
+}
+
+TEST(ServingMemory, OfAnIndexerIsAKeyOfEightBitsBesideTheLatentOne) {
+  EXPECT_EQ(cache_bytes(read("parallel: {tensor: 8}, ", kTraffic, "glm-5")),
+            78 * (576 * 2 + 128 + 4));
 }
 
 TEST(ServingIterations, HaveARegionForEachBatchAndTheModelsProducts) {
