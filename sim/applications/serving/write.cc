@@ -53,7 +53,7 @@ std::string engine_note(const Serving& serving) {
       "{}: note: the host's work of {} is {}{}{}\n", serving.file, engine_name(serving.engine.kind),
       is_ours ? "as hosts of an H100 and an H200 were measured"
               : "set by hand on public times per token; its release and its kernels are not told "
-                "apart, and times to the first token were not judged",
+                "apart; times to the first token are half as sure as those per token",
       serving.model.experts > 0 ? "; experts' bands are as wide as public ones were wrong" : "",
       serving.engine.speculative ? "; what guessing tokens takes was not judged by any measurement"
                                  : "");
