@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "scenarios/base/text/errors.h"
@@ -37,6 +38,24 @@ void append_csv(std::string& out, const std::vector<std::string>& cells) {
     out += csv_cell(cells[i]);
   }
   out += '\n';
+}
+
+/// "-12.5", "+1.6 %", "-4.000 us": a sign, a number, and a unit at most.
+bool is_signed_quantity(std::string_view text) {
+  text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || text.starts_with('-')) return false;
+  return std::all_of(end, text.data() + text.size(), [](char c) {
+    return c == ' ' || c == '%' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+/// Whether a spreadsheet would compute the cell, and run what it says: a name of someone else's.
+bool begins_as_formula(std::string_view text) {
+  if (text.size() < 2) return text == "=" || text == "@";  // a lone dash says that there is none
+  if (text[0] == '+' || text[0] == '-') return !is_signed_quantity(text);
+  return text[0] == '=' || text[0] == '@' || text[0] == '\t' || text[0] == '\r';
 }
 
 }  // namespace
@@ -74,8 +93,9 @@ std::string format_count(std::uint64_t count) {
 }
 
 std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
+  const bool is_formula = begins_as_formula(text);
+  if (!is_formula && text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = is_formula ? "\"'" : "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';
     quoted += c;

@@ -30,6 +30,11 @@ std::vector<std::string> csv_cells(std::string_view line, const std::string& whe
     }
   }
   if (quoted) throw UsageError{fmt::format("{}: a quote does not end", where)};
+  for (std::string& cell : cells) {
+    const bool is_marked = cell.size() > 1 && cell[0] == '\'' &&
+                           std::string_view{"=+-@\t"}.find(cell[1]) != std::string_view::npos;
+    if (is_marked) cell.erase(0, 1);
+  }
   return cells;
 }
 

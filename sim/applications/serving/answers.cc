@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reports/table/text_table.h"
+
 namespace foretrace::serving {
 namespace {
 
@@ -132,11 +134,11 @@ std::string csv_of(const Asked& asked, const std::vector<Planned>& planned) {
       "{}machine,tensor,engines,gpus,ttft_p90_ms,tpot_p90_ms,output_tokens_per_s,cache{},limits\n",
       planned.size() > 1 ? "scenario," : "", asked.cost.empty() ? "" : ",cost_per_million_tokens");
   for_each_choice(planned, [&](const Serving& serving, const Choice& one, std::size_t) {
-    text += fmt::format("{}{},{},{},{},{},{},{},{}{},\"{}\"\n",
-                        planned.size() > 1 ? serving.name + "," : "", one.machine, one.tensor,
-                        one.replicas, one.gpus(), one.ttft_ms, one.tpot_ms, one.output_tokens_per_s,
-                        one.cache, asked.cost.empty() ? "" : "," + cost_text(asked, one),
-                        verdict_of(one));
+    text += fmt::format(
+        "{}{},{},{},{},{},{},{},{}{},{}\n", planned.size() > 1 ? csv_cell(serving.name) + "," : "",
+        csv_cell(one.machine), one.tensor, one.replicas, one.gpus(), one.ttft_ms, one.tpot_ms,
+        one.output_tokens_per_s, one.cache, asked.cost.empty() ? "" : "," + cost_text(asked, one),
+        csv_cell(verdict_of(one)));
   });
   return text;
 }

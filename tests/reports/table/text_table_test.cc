@@ -58,5 +58,21 @@ TEST(TextTable, QuotesCsvCells) {
   EXPECT_EQ(table.csv(), "name\n\"a,\"\"b\"\"\"\n");
 }
 
+TEST(TextTable, MarksCsvCellsThatASpreadsheetWouldCompute) {
+  EXPECT_EQ(csv_cell("=cmd|' /C calc'!A0"), "\"'=cmd|' /C calc'!A0\"");
+  EXPECT_EQ(csv_cell("@SUM(1)"), "\"'@SUM(1)\"");
+  EXPECT_EQ(csv_cell("-2+3+cmd|x"), "\"'-2+3+cmd|x\"");
+  EXPECT_EQ(csv_cell("+cmd"), "\"'+cmd\"");
+  EXPECT_EQ(csv_cell("--x"), "\"'--x\"");
+  EXPECT_EQ(csv_cell("\t=1"), "\"'\t=1\"");
+}
+
+TEST(TextTable, LeavesNumbersInCsvCellsAsTheyAre) {
+  for (const char* text :
+       {"-12.5", "+1.6 %", "-4.000 us", "-1e-09", "+3", "-", "+", "", "a=b", "5"}) {
+    EXPECT_EQ(csv_cell(text), text);
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

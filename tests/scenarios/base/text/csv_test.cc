@@ -41,6 +41,20 @@ TEST(Csv, GivesCellsByTheNamesOfTheirColumns) {
   EXPECT_THROW(csv[0].text("ns"), UsageError);
 }
 
+TEST(Csv, MayBeginWithTheMarkOfSpreadsheetsAndEndWithEmptyLines) {
+  const std::vector<CsvLine> csv = csv_of("\xef\xbb\xbfname,us\r\na,1\r\n\r\n\n");
+  ASSERT_EQ(csv.size(), 1U);
+  EXPECT_EQ(csv[0].text("name"), "a");
+  EXPECT_THAT(csv[0].where(), testing::HasSubstr(":2"));
+}
+
+TEST(Csv, TakesTheMarkOfWhatIsNoFormulaAway) {
+  const std::vector<CsvLine> csv = csv_of("name,us\n\"'=a+b\",-1.5\n'quoted',2\n");
+  EXPECT_EQ(csv[0].text("name"), "=a+b");
+  EXPECT_DOUBLE_EQ(csv[0].number("us"), -1.5);
+  EXPECT_EQ(csv[1].text("name"), "'quoted'");
+}
+
 TEST(Csv, RefusesWhatIsNoTable) {
   EXPECT_THAT(csv_error("a,b\n1\n"), testing::HasSubstr(":2: 1 cells; the table has 2 columns"));
   EXPECT_THAT(csv_error("a,a\n"), testing::HasSubstr(":1: column 'a' twice"));
