@@ -38,7 +38,7 @@ std::vector<std::string> places() {
 }
 
 const FlowsLibrary& load() {
-  make_room_on_the_stack();
+  (void)make_room_on_the_stack();
   std::string why;
   for (const std::string& place : places()) {
     // Lazily: a quarter less time, since most of what SimGrid's libraries want of each other is
@@ -60,14 +60,14 @@ const FlowsLibrary& load() {
 
 }  // namespace
 
-void make_room_on_the_stack() noexcept {
+bool make_room_on_the_stack() noexcept {
   // The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB free
   // below it.
-  constexpr rlim_t kRoom = rlim_t{112} << 20;
+  constexpr rlim_t kRoom = kRoomOnTheStack;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kRoom) return;
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kRoom) return true;
   limit.rlim_cur = std::min(kRoom, limit.rlim_max);
-  (void)::setrlimit(RLIMIT_STACK, &limit);
+  return ::setrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur == kRoom;
 }
 
 const FlowsLibrary& load_flows() {

@@ -3,6 +3,8 @@
 // lib/foretrace that belongs to the share/foretrace that FORETRACE_DATA names.
 #pragma once
 
+#include <cstddef>
+
 #include "sim/engine/flows.h"
 
 namespace foretrace::sim {
@@ -16,7 +18,9 @@ const FlowsLibrary& load_flows();
 void load_flows_ahead() noexcept;
 
 /// SimGrid's solver calls itself from link to link: a ring over 65,536 GPUs took twice the usual
-/// 8 MiB. And there are users with limits of 64 KiB, which readers and pages exceed.
-void make_room_on_the_stack() noexcept;
+/// 8 MiB. And there are users with limits of 64 KiB, which readers and pages exceed. Whether there is
+/// that room: a hard limit may be lower.
+bool make_room_on_the_stack() noexcept;
+inline constexpr std::size_t kRoomOnTheStack = std::size_t{112} << 20;
 
 }  // namespace foretrace::sim

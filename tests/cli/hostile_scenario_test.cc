@@ -253,6 +253,18 @@ TEST(HostileScenario, EveryCommandHasRoomOnTheStack) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
 
+/// A hard limit leaves nothing to raise: the command runs on a stack of its own.
+TEST(HostileScenario, EveryCommandRunsWhereTheStackMayNotGrow) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(
+      "foretrace simulate scenarios/streams/small_kernels.yaml -o run && ulimit -s 64 && "
+      "foretrace simulate scenarios/nccl/all_reduce.yaml -o two && foretrace report run -o a.html "
+      "&& "
+      "foretrace export run --to csv -o a.csv && foretrace plan gpt2 --gpus 8 && foretrace "
+      "plan-serving llama3.2-1b --rate 4/s --prompt 9 --output 9 --machine 1xH100-SXM");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
 TEST(HostileScenario, ManyRanksThatNeverCallAreCounted) {
   const std::string reduce =
       "{comm: w, stream: s, send_buffer: a, recv_buffer: a, size: 1MiB, "
