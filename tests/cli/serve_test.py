@@ -222,6 +222,19 @@ class Ends(unittest.TestCase):
         self.assertTrue(self.gone(children))
         link.close()
 
+    def test_takes_away_what_a_killed_one_left_and_nothing_else(self):
+        server, link, _ = self.planning()
+        other = Server(self.scratch.name)
+        server.end(signal.SIGKILL)
+        link.close()
+        self.assertEqual(len(os.listdir(self.scratch.name)), 2)
+        os.mkdir(os.path.join(self.scratch.name, "foretrace-serve-mine"))
+        last = Server(self.scratch.name)
+        self.assertEqual(len(os.listdir(self.scratch.name)), 3)  # of the other, the last, and no one's of ours
+        self.assertEqual(other.end()[0], 0)
+        self.assertEqual(last.end()[0], 0)
+        self.assertEqual(os.listdir(self.scratch.name), ["foretrace-serve-mine"])
+
     def test_refuses_a_port_that_is_taken(self):
         server = Server(self.scratch.name)
         ran = subprocess.run([FORETRACE, "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=60)

@@ -78,21 +78,12 @@ Routes::Routes(boost::asio::io_context& io, RunCommand run, std::string choices,
     : io_{io},
       run_{std::move(run)},
       choices_{std::move(choices)},
-      planned_on_{std::move(planned_on)} {
-  std::string name = (fs::temp_directory_path() / "foretrace-serve-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw IoError{
-        fmt::format("{}: a directory cannot be made there", fs::temp_directory_path().string())};
-  }
-  directory_ = fs::canonical(name);
-}
+      planned_on_{std::move(planned_on)} {}
 
 Routes::~Routes() {
   for (const auto& [page, child] : running_) {
     if (const auto one = child.lock()) one->stop();
   }
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
 }
 
 std::function<void()> Routes::answer(const Request& request, const Answered& answered) {
@@ -138,7 +129,7 @@ bool Routes::is_busy(const Answered& answered) const {
 Routes::Kept Routes::new_kept() {
   Kept kept;
   kept.number = ++numbers_;
-  kept.directory = directory_ / std::to_string(kept.number);
+  kept.directory = directory_.path() / std::to_string(kept.number);
   fs::create_directory(kept.directory);
   return kept;
 }

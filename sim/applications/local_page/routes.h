@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/timeline/temporary_directory.h"
 #include "sim/applications/local_page/child.h"
 #include "sim/applications/local_page/problem.h"
 #include "sim/applications/local_page/question.h"
@@ -70,7 +71,7 @@ class Routes {
   RunCommand run_;
   std::string choices_;
   PlannedOn planned_on_;
-  std::filesystem::path directory_;
+  TemporaryDirectory directory_{"serve"};
   std::deque<Kept> kept_;
   std::size_t numbers_ = 0;
   std::map<std::string, std::weak_ptr<Child>> running_;  ///< by page

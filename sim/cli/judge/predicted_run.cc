@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <vector>
 
+#include "reports/timeline/temporary_directory.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
@@ -18,30 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStepFile = "step.yaml";  // what `foretrace capture` writes
 
-/// A directory that goes with its owner.
-class Scratch {
- public:
-  Scratch() : path_{(fs::temp_directory_path() / "foretrace-XXXXXX").string()} {
-    if (mkdtemp(path_.data()) == nullptr)
-      throw UsageError{fmt::format("{}: cannot be made", path_)};
-  }
-  ~Scratch() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  fs::path path() const { return path_; }
-  fs::path file() const { return path() / kPredictedFile; }
-
- private:
-  std::string path_;
-};
-
 /// In a child: a process has one simulation, and --explain and other scenarios need theirs.
 Timeline predicted_in_a_child(const fs::path& file, const std::string& machine,
                               const std::vector<std::string>& with) {
-  const Scratch scratch;
+  const TemporaryDirectory scratch{"run"};
   const auto results = run_in_children({[&] {
     try {
       simulate_into(file, machine, with, scratch.path());
@@ -54,7 +34,7 @@ Timeline predicted_in_a_child(const fs::path& file, const std::string& machine,
   if (results.front().empty()) {
     throw UsageError{fmt::format("{}: not predicted on {}: see above", file.string(), machine)};
   }
-  return read_timeline(scratch.file());
+  return read_timeline(scratch.path() / kPredictedFile);
 }
 
 }  // namespace
