@@ -102,6 +102,20 @@ const std::vector<const Event*>& Started::by(const Event& call) const {
   return found == work_.end() ? kNone : found->second;
 }
 
+Early early_work(const Process& process, const Started& started) {
+  constexpr std::int64_t kClocksDiffer = 2'000;  // ns
+  Early early;
+  for (const Event& event : process.events) {
+    if (event.kind != EventKind::Call) continue;
+    for (const Event* work : started.by(event)) {
+      if (work->begin >= event.begin - kClocksDiffer) continue;
+      ++early.works;
+      early.most = std::max(early.most, event.begin - work->begin);
+    }
+  }
+  return early;
+}
+
 std::vector<Step> steps_of(const Process& process, const Started& started) {
   const std::vector<Window> windows = marked(process);
   std::vector<Step> steps(windows.size());

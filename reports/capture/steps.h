@@ -29,6 +29,14 @@ class Started {
   std::int64_t first_begin_ = std::numeric_limits<std::int64_t>::max();
 };
 
+/// Work that begins before the call that started it, by more than two clocks differ: their times do
+/// not say what waited for what.
+struct Early {
+  std::size_t works = 0;
+  std::int64_t most = 0;  ///< ns, of the earliest
+};
+Early early_work(const Process& process, const Started& started);
+
 /// One iteration.
 struct Step {
   /// The host's part: from its mark to the next one's, so that what it does before its first and

@@ -59,6 +59,22 @@ TEST(Import, IsComparedExplainedAndReported) {
   EXPECT_EQ(scratch.run("foretrace report run -o page.html").exit_code, 0);
 }
 
+TEST(Import, WarnsOfKernelsThatBeginBeforeTheirLaunch) {
+  const Scratch scratch;
+  TraceText trace;
+  trace.gpu("NVIDIA H100 80GB HBM3", 132).rank(0).step(1, 0, 500);
+  trace.kernel(100, 5, 99, 50, 7, "gemm", 108);  // as far as clocks differ
+  trace.kernel(200, 5, 160, 50, 7, "gemm", 108);
+  trace.call("cudaDeviceSynchronize", 300, 10);
+  scratch.write("trace.json", trace.text());
+  const Ran ran = scratch.run("foretrace import trace.json -o run");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("trace.json: warning: 1 kernels, copies or fills begin before the "
+                                 "calls that started them, by up to 40.00 us"));
+  scratch.write("trace.json", step_of_products());
+  EXPECT_THAT(scratch.run("foretrace import trace.json -o run").err, Not(HasSubstr("warning")));
+}
+
 TEST(Import, SaysWhatAWhatIfChanges) {
   const Scratch scratch;
   scratch.write("trace.json", step_of_products());

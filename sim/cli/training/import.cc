@@ -16,7 +16,7 @@
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/kineto.h"
 #include "reports/capture/nsight.h"
-#include "scenarios/interchange/interchange.h"
+#include "reports/capture/steps.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
@@ -24,6 +24,8 @@
 #include "scenarios/base/text/made_from.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/values/time_text.h"
+#include "scenarios/interchange/interchange.h"
 #include "scenarios/read/scenario.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -64,6 +66,18 @@ capture::Capture read_traces(const std::vector<std::string>& files) {
   capture::check(all);
   if (ranked) std::ranges::stable_sort(all.processes, {}, &capture::Process::rank);
   return all;
+}
+
+void warn_of_early_work(const capture::Capture& all) {
+  for (const capture::Process& process : all.processes) {
+    const capture::Early early = capture::early_work(process, capture::Started{process});
+    if (early.works == 0) continue;
+    print_error(
+        "{}: warning: {} kernels, copies or fills begin before the calls that started them, by up "
+        "to {}\n  hint: the trace's clocks do not agree; what waits for what is guessed from its "
+        "times\n",
+        process.file, early.works, format_time(static_cast<double>(early.most)));
+  }
 }
 
 std::int64_t call_ns(const Machine& machine, Param param) {
@@ -175,6 +189,7 @@ int run_import(const ImportOptions& options) {
         "nothing to write\n  hint: -o RUN/ for a measured timeline, --scenario FILE.yaml"};
   }
   const capture::Capture all = read_traces(options.files);
+  warn_of_early_work(all);
   const std::string scenario =
       options.scenario.empty() ? std::string{} : write_scenario(all, options);
   if (!options.run.empty()) {
