@@ -193,6 +193,23 @@ TEST_P(AcceptBadInput, EndsWithTwoAndTheLine) {
   EXPECT_THAT(ran.err, HasSubstr(GetParam().said));
 }
 
+TEST(Accept, ShortensALongNameOfATest) {
+  const std::string name(1'000'000, 'x');
+  const Scratch scratch;
+  scratch.write("bad.log", R"({"nvbandwidth": {"testcases": [{"name": ")" + name +
+                               R"(", "bandwidth_matrix": [[1, 2], [3]]}]}})");
+  const Ran json = scratch.run("foretrace accept bad.log --machine h100-nvswitch-8");
+  EXPECT_EQ(json.exit_code, 2);
+  EXPECT_LT(json.err.size(), 1000U);
+  scratch.write("bad.log",
+                "nvbandwidth Version: v0.8\nRunning " + name +
+                    ".\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A 9\n");
+  const Ran text = scratch.run("foretrace accept bad.log --machine h100-nvswitch-8");
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_THAT(text.err, HasSubstr("ends after 1 of its rows"));
+  EXPECT_LT(text.err.size(), 1000U);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, AcceptBadInput,
     testing::Values(

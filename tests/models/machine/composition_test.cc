@@ -256,6 +256,11 @@ TEST(Parts, SayWhatIsWrongWithAFact) {
   EXPECT_THAT(errors("facts: {nvlinks: {value: 1e9, source: s}}"), HasSubstr("more than any"));
   EXPECT_THAT(errors("facts: {clock: {value: fast, source: s}}"), HasSubstr("is no clock"));
   EXPECT_THAT(errors("facts: {power: {value: 700 W, source: r}}"), HasSubstr("no source 'r'"));
+  for (const char* const count : {"9e19", "1e300", "1000001"}) {
+    EXPECT_THAT(errors("facts: {sm_count: {value: " + std::string{count} + ", source: s}}"),
+                HasSubstr("is more than any machine has\n"))
+        << count;
+  }
   EXPECT_THAT(errors("facts: {memory_bandwidth: {value: none, source: s}}"),
               AllOf(HasSubstr("no GPU is without 'memory_bandwidth'"), HasSubstr("donor")));
 }

@@ -121,6 +121,30 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
   EXPECT_THAT(refusal(fast + kBody), HasSubstr("not between 0.1 ms and 10 s"));
 }
 
+/// Cut off to an int, each would be another number: a stream 0, a size of 2, one rank.
+TEST_F(Records, AreRefusedWhereACountIsNotWholeOrDoesNotFit) {
+  const std::string begin = "{\"k\":\"begin\",\"region\":\"step\",\"instance\":2,\"t\":0}\n";
+  const std::string name = "{\"k\":\"name\",\"i\":0,\"n\":\"k\"}\n";
+  for (const char* const line :
+       {R"({"k":"memset","n":8,"t":1,"s":4294967296})", R"({"k":"memset","n":8,"t":1,"s":-1})",
+        R"({"k":"memset","n":8.5,"t":1,"s":0})", R"({"k":"memset","n":8,"t":1.5,"s":0})",
+        R"({"k":"memset","n":8,"t":1,"s":0,"g":4294967296})",
+        R"({"k":"gemm","m":2.7,"n":2,"kk":2,"t":1,"s":0})",
+        R"({"k":"gemm","m":2,"n":2,"kk":2,"batch":1.5,"t":1,"s":0})",
+        R"({"k":"launch","n":0,"g3":[1.5,1,1],"b3":[1,1,1],"t":1,"s":0})",
+        R"({"k":"launch","n":4294967296,"g3":[1,1,1],"b3":[1,1,1],"t":1,"s":0})",
+        R"({"k":"comm","i":0,"size":1.5,"rank":0,"n":"w"})", R"({"k":"stream","i":4294967296})",
+        R"({"k":"end","region":"step","t":9,"counts":{"cudaX":1.5}})",
+        R"({"k":"end","region":"step","t":9,"steps_cpu_ns":[1.5]})"}) {
+    EXPECT_THAT(refusal(head(1) + begin + name + line + "\n"),
+                HasSubstr("is no whole number that is possible here"))
+        << line;
+  }
+  std::string half = head(1);
+  half.replace(half.find("\"rank\":0"), 8, "\"rank\":0.5");
+  EXPECT_THAT(refusal(half + kBody), HasSubstr("is no whole number that is possible here"));
+}
+
 TEST(Tensors, OfAnySizesHaveACountThatFits) {
   const std::int64_t most = std::int64_t{1} << 40;
   EXPECT_EQ((Tensor{"f32", {most, most, most}, {}, false}.elements()), std::int64_t{1} << 44);

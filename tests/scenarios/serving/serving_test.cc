@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
@@ -163,6 +166,15 @@ TEST(ServingFactsJson, CountsAreWholeNumbersThatFit) {
     bad["gpus"] = wrong;
     EXPECT_THROW(serving_facts(bad), nlohmann::json::exception) << wrong;
   }
+}
+
+TEST(ServingRead, TakesATraceThatASpreadsheetSaved) {
+  const auto trace = std::filesystem::path{::testing::TempDir()} / "saved_trace.csv";
+  std::ofstream{trace} << "\xef\xbb\xbf"
+                          "arrival_us,prompt,output\r\n5,6,7\r\n";
+  const Serving serving = read("", fmt::format("{{arrivals: trace, file: {}}}", trace.string()));
+  std::filesystem::remove(trace);
+  EXPECT_EQ(serving.traffic.requests, 1);
 }
 
 TEST(ServingRead, RefusesNumbersThatAreNone) {

@@ -183,6 +183,29 @@ TEST(NcclTestsForms, JsonThatIsCutOrDeepIsRefused) {
   EXPECT_FALSE(read_nccl_tests_json(std::string(100'000, '['), "x.json", {}).has_value());
 }
 
+/// Cut off to an int, each would be another run.
+TEST(NcclTestsForms, JsonWhoseCountsAreNotWholeOrDoNotFitIsRefused) {
+  const auto with = [](const std::string& was, const std::string& is) {
+    std::string text = json_run();
+    return text.replace(text.find(was), was.size(), is);
+  };
+  for (const std::string& text :
+       {with("\"size\":1048576,", "\"size\":1048576.5,"),
+        with("\"size\":1048576,", "\"size\":-1048576,"),
+        with("\"ngpus\":1", "\"ngpus\":4294967297"), with("\"nthreads\":1", "\"nthreads\":1.5"),
+        with("\"iterations\":20", "\"iterations\":4294967316"),
+        with("\"warmup_iters\":1", "\"warmup_iters\":1.5"),
+        with("\"graph\":0", "\"graph\":4294967296"),
+        with("\"aggregated_iterations\":1", "\"aggregated_iterations\":4294967297"),
+        with("\"nccl_version\":22703", "\"nccl_version\":4294989999"),
+        with("\"group\":0", "\"group\":4294967296")}) {
+    const auto read = read_nccl_tests_json(text, "x.json", {});
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_THAT(read.error().front().message,
+                HasSubstr("is no whole number that is possible here"));
+  }
+}
+
 TEST(NcclTestsForms, ProgramsThatRanSideBySideAreNoRunOfAll) {
   std::string text = kRun;
   text.replace(text.find("Rank  2"), 7, "Rank  0");
