@@ -2,9 +2,11 @@
 
 import hashlib
 import importlib.util
+import json
 import os
 import pathlib
 import re
+import sys
 
 from .program import BUNDLED, find_program
 
@@ -14,6 +16,20 @@ LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so", "libforetrace_nvrtc
 
 class CaptureError(Exception):
     """What the user can mend; its text says how."""
+
+
+def script_digest(command, ranks):
+    """What a record and a measurement are both of: `command` is a script with its arguments, by its text, or a module with its own, by its name, and so many
+    ranks. Empty where there is neither, as in a notebook: nothing can be compared then."""
+    if not command or not command[0] or "ipykernel" in sys.modules:
+        return ""
+    script = pathlib.Path(command[0])
+    try:
+        text = script.read_bytes() if script.is_file() else command[0].encode(errors="surrogateescape")
+    except OSError:
+        return ""
+    words = json.dumps([hashlib.sha256(text).hexdigest(), *command[1:], ranks])
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def _roots():

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import record
-from .environment import CaptureError, read_device, torch_versions
+from .environment import CaptureError, read_device, script_digest, torch_versions
 from .fake_device import FakeGpu, is_gpu, patched
 from .fake_launches import PRODUCTS, Launches
 from .operations import TYPES, contiguous
@@ -280,7 +280,7 @@ def capture_fake(options, script, arguments):
     head = {"foretrace_calls": 1, "torch": torch_version, "cuda": cuda or "", "depth": "fake", "rank": 0, "world_size": 1, "local_rank": 0, "local_world_size": 1,
             "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
                        "capability": [device["major"], device["minor"]], "memory": device["memory"]},
-            "command": [script, *arguments], "host": host_speed(recorder.loops), "packages": {}, "assumptions": said}
+            "command": [script, *arguments], "script_digest": script_digest([script, *arguments], 1), "host": host_speed(recorder.loops), "packages": {}, "assumptions": said}
     os.makedirs(options["out"], exist_ok=True)
     record.write(os.path.join(options["out"], "rank0.calls.jsonl.gz"), [json.dumps(head, separators=(",", ":")), *recorder.lines])
     kinds = {}

@@ -8,7 +8,7 @@ import sys
 
 from . import record
 from .emulation import NONE
-from .environment import CaptureError, read_device, torch_versions
+from .environment import CaptureError, read_device, script_digest, torch_versions
 from .reference_loop import host_speed
 
 PACKAGES = ("transformers", "torchvision", "timm", "peft", "accelerate", "lightning", "torch_geometric", "diffusers", "triton")
@@ -37,7 +37,7 @@ def header(assumptions, command, loops):
     return {"foretrace_calls": 1, "torch": torch, "cuda": cuda, "depth": "emulated", **number,
             "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
                        "capability": [device["major"], device["minor"]], "memory": int(os.environ.get("FORETRACE_MEMORY", device["memory"]))},
-            "command": command, "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
+            "command": command, "script_digest": script_digest(command, number["world_size"]), "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
 
 
 def unsteady(lengths):

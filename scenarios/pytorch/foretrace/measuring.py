@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 
-from .environment import rank_environment, timer_library
+from .environment import rank_environment, script_digest, timer_library
 from .recorder import CaptureDone
 from .reference_loop import host_text
 from .whole import write_whole
@@ -218,6 +218,7 @@ def measure_script(arguments):
     if ranks and ranks[0].get("host"):
         write_whole(output / "host.yaml", host_text(ranks[0]["host"]))  # for simulate --host
     if ranks:
+        host["script_digest"] = script_digest([job["script"], *job["arguments"]], arguments.gpus)
         write_timeline(output, name, host, ranks, arguments.region)
     if len(ranks) < arguments.gpus or any(r["outcome"] != "measured" for r in ranks):
         failed = next((r for r in ranks if r["outcome"] != "measured"), {"error": "no result"})
@@ -275,7 +276,7 @@ def measure(out, world_size=1, step=3):  # noqa: ARG001: as `capture` takes them
     ranks = [dict(result, rank=rank)]
     write_whole(folder / f"measured{rank or ''}.json", json.dumps({"machine": machine(), "ranks": ranks}, indent=1) + "\n")
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:  # of several processes `python3 -m foretrace measure` joins them
-        write_timeline(folder, folder.name, machine(), ranks, steps.region)
+        write_timeline(folder, folder.name, {**machine(), "script_digest": script_digest(sys.argv, 1)}, ranks, steps.region)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def document(name, machine, results, lines, region="step"):
     regions = [_region(region, r) for r in results if r["outcome"] == "measured"]
     regions = [row for row in regions if row["samples_ns"]]
     failed = [f"rank {r['rank']}: {r.get('error', r['outcome'])}" for r in results if r["outcome"] != "measured"]
-    versions = {k: str(machine[k]) for k in ("torch", "nccl", "cudnn", "python") if machine.get(k)}
+    versions = {k: str(machine[k]) for k in ("torch", "nccl", "cudnn", "python", "script_digest") if machine.get(k)}
     peaks = [[r["rank"], 0, *_peaks(r["memory"])] for r in results
              if r["outcome"] == "measured" and len(r.get("memory", {}).get("allocated", [])) == 3]
     made = {"schema_version": 1, "kind": "timeline", "origin": "measured", "scenario": {"name": name, "file": "", "program_hash": STEP_HASH},

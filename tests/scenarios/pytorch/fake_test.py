@@ -77,6 +77,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.assertEqual(lines[0]["depth"], "fake")
         self.assertIn("fake tensors", lines[0]["assumptions"][0])
+        self.assertRegex(lines[0]["script_digest"], "^[0-9a-f]{16}$")
         gemms = [line for line in lines if line.get("k") == "gemm"]
         self.assertEqual([(g["m"], g["n"], g["kk"]) for g in gemms[:2]], [(512, 64, 256), (256, 64, 512)])
         self.assertEqual({g["a"] for g in gemms}, {"bf16"}, "also those that are recomputed")

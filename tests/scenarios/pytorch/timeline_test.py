@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
 from foretrace import kernels, record, timeline  # noqa: E402
 from foretrace.command import parse  # noqa: E402
+from foretrace.environment import script_digest  # noqa: E402
 from foretrace.measurement import Measurement  # noqa: E402
 from foretrace.whole import write_whole  # noqa: E402
 
@@ -64,6 +65,24 @@ class Arguments(unittest.TestCase):
             self.assertEqual(ended.exception.code, 2, words)
 
 
+class ScriptDigest(unittest.TestCase):
+    def test_is_of_the_text_the_arguments_and_the_ranks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, other = pathlib.Path(folder) / "train.py", pathlib.Path(folder) / "elsewhere.py"
+            script.write_text("batch = 8\n")
+            other.write_text("batch = 8\n")
+            digest = script_digest([str(script), "--layers", "2"], 1)
+            self.assertRegex(digest, "^[0-9a-f]{16}$")
+            self.assertEqual(digest, script_digest([str(other), "--layers", "2"], 1))
+            script.write_text("batch = 16\n")
+            others = [script_digest([str(script), "--layers", "2"], 1), script_digest([str(other), "--layers", "3"], 1), script_digest([str(other)], 1),
+                      script_digest([str(other), "--layers", "2"], 2), script_digest(["package.train", "--layers", "2"], 1)]
+            self.assertEqual(len({digest, *others}), 6)
+
+    def test_is_none_where_nothing_is_called(self):
+        self.assertEqual((script_digest([], 1), script_digest([""], 1)), ("", ""))
+
+
 def event(cat, name, ts, dur, tid=1, **args):
     return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, "tid": tid, "args": args}
 
@@ -91,7 +110,7 @@ def result(rank=0, **more):
 class Timeline(unittest.TestCase):
     def setUp(self):
         lines, _ = kernels.rows(trace())
-        self.made = timeline.document("out", {"gpu": "NVIDIA H100", "torch": "2.11"}, [result()], {0: lines})
+        self.made = timeline.document("out", {"gpu": "NVIDIA H100", "torch": "2.11", "script_digest": "0123456789abcdef"}, [result()], {0: lines})
 
     def spans(self, kind):
         ops = {op["id"]: op for op in self.made["ops"] if op["kind"] == kind}
@@ -114,6 +133,9 @@ class Timeline(unittest.TestCase):
         region = self.made["regions"][0]
         self.assertEqual((region["samples_ns"], region["per"], region["traced_ns"]), ([4000000, 4400000], 4, 4800000))
         self.assertEqual(self.made["memory_peaks"], [[0, 0, 30, 50]])
+
+    def test_what_was_measured_is_remembered(self):
+        self.assertEqual(self.made["versions"], {"torch": "2.11", "script_digest": "0123456789abcdef"})
 
     def test_a_rank_that_failed_is_said(self):
         made = timeline.document("out", {}, [result(), {"rank": 1, "outcome": "out_of_memory", "error": "CUDA out of memory", "memory": {}}], {})
