@@ -6,6 +6,10 @@
 
 namespace foretrace {
 
+/// Among the versions of a prediction that was captured, and of a measured step: which script, with
+/// which arguments, in how many ranks; scenarios/pytorch/foretrace/environment.py makes it.
+inline constexpr const char* kScriptDigest = "script_digest";
+
 /// Whether the timeline is a measured step that a prediction can be joined with.
 bool is_measured_step(const Timeline& timeline);
 

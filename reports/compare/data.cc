@@ -166,6 +166,7 @@ nlohmann::ordered_json to_json(const Comparison& c) {
     put(one, "error", row.error);
     json["families"].push_back(std::move(one));
   }
+  if (const auto doubts = doubts_of(c); !doubts.empty()) json["doubts"] = doubts;
   if (!c.families.empty()) {
     json["busy"] = {{"first_ns", c.first_busy_ns}, {"second_ns", c.second_busy_ns}};
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/calls/join_calls.h"
 #include "reports/compare/rates.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
@@ -168,6 +169,31 @@ std::string busy_words(const Comparison& c) {
           : "-";
   return fmt::format("a GPU is busy {} of the step {}, {} {} ({})", format_time(c.first_busy_ns),
                      c.first_name, format_time(c.second_busy_ns), c.second_name, error);
+}
+
+std::vector<std::string> doubts_of(const Comparison& c) {
+  if (!c.second_origin.is_joined_by_calls) return {};
+  const auto script_of = [](const Origin& origin) {
+    const auto found = origin.versions.find(kScriptDigest);
+    return found == origin.versions.end() ? std::string{} : found->second;
+  };
+  const std::string captured = script_of(c.first_origin), measured = script_of(c.second_origin);
+  std::vector<std::string> doubts;
+  if (!captured.empty() && !measured.empty() && captured != measured) {
+    doubts.emplace_back(
+        "the step was measured of another script, with other arguments or in another number of "
+        "ranks than what was captured");
+  }
+  std::size_t all = 0, joined = 0;
+  for (const FamilyRow& row : c.families) {
+    all += std::max(row.first, row.second);
+    joined += row.joined;
+  }
+  if (2 * joined < all) {
+    doubts.push_back(
+        fmt::format("{} of {} operations have a partner on the other side", joined, all));
+  }
+  return doubts;
 }
 
 std::vector<FamilyRow> shown_families(const Comparison& comparison, std::size_t most) {

@@ -34,6 +34,8 @@ std::string error_words(const Comparison& comparison);  ///< "error = (predicted
 
 /// "the GPU is busy 43.1 ms of the step, measured 43.9 ms (-1.8 %)"; of a joined step.
 std::string busy_words(const Comparison& comparison);
+/// Of a measured step: why the prediction may be one of something else. A line each.
+std::vector<std::string> doubts_of(const Comparison& comparison);
 /// The `most` that take longest, then "other operations", then the sum of all.
 std::vector<FamilyRow> shown_families(const Comparison& comparison, std::size_t most);
 /// A line for each side that has what the other has not: the operations, with how often.

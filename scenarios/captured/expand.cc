@@ -62,6 +62,7 @@ Expansion expand(const CapturedStep& step, const Program& head, const SourceSpot
     made.notes.push_back(fmt::format("not simulated: {} ({} in a step)", what, times));
   }
   made.program = objects.finish();
+  if (!step.ranks.empty()) made.script_digest = step.ranks.front().record.script_digest;
   Problems problems{head.file};
   complete_program(made.program, problems);
   made.program.hash = hash_of(made.program);

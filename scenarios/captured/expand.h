@@ -24,6 +24,7 @@ struct CapturedStep {
 
 struct Expansion {
   Program program;
+  std::string script_digest;       ///< of the records; empty: not known
   Memory memory;                   ///< of the rank that needs most
   std::vector<std::string> notes;  ///< what was assumed or left out, a sentence each
 };

@@ -112,6 +112,7 @@ class RecordReader {
     }
     record_.torch = json.value("torch", "");
     record_.depth = json.value("depth", "");
+    record_.script_digest = digest(json.value("script_digest", ""));
     if (json.contains("device")) record_.device = json.at("device").value("name", "");
     if (json.contains("host")) {
       record_.python_loop_ns = loop(json.at("host"), "python_loop_ns");
@@ -121,6 +122,14 @@ class RecordReader {
       record_.assumptions.push_back(
           in_one_line(one.is_string() ? one.get<std::string>() : one.dump()));
     }
+  }
+
+  std::string digest(const std::string& text) const {
+    constexpr std::size_t kLetters = 16;
+    const bool is_digest =
+        text.size() == kLetters && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!text.empty() && !is_digest) refuse("'script_digest' is 16 hexadecimal digits");
+    return text;
   }
 
   double loop(const Json& host, const char* name) const {

@@ -90,6 +90,7 @@ struct Record {
   std::int64_t rank = 0, world = 1;
   std::int64_t local_world = 1;
   std::string torch, device, depth;
+  std::string script_digest;  ///< of the script, its arguments and how many ranks; empty: not known
   double python_loop_ns = 0, torch_loop_ns = 0;
   std::vector<std::string> assumptions;
   std::vector<std::string> names;

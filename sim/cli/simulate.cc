@@ -14,6 +14,7 @@
 #include "models/machine/frontend.h"
 #include "models/machine/machine.h"
 #include "models/what_if/known_host.h"
+#include "reports/calls/join_calls.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
@@ -183,6 +184,8 @@ int run_simulate(const SimulateOptions& options) {
                 simulates_one_of_each(options, program, machine, capture.has_value()));
   if (capture) {
     timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
+    if (const std::string& script = capture->expansion.script_digest; !script.empty())
+      timeline.origin.versions[kScriptDigest] = script;
     sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
   }
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;

@@ -58,6 +58,38 @@ TEST_F(CompareStep, TheFolderAloneSaysBoth) {
   EXPECT_THAT(result.out, HasSubstr("\"family\": \"mm\""));
 }
 
+std::string with(std::string text, const std::string& was, const std::string& is) {
+  return text.replace(text.find(was), was.size(), is);
+}
+
+TEST_F(CompareStep, SaysWhereAnotherScriptWasMeasured) {
+  const auto remembers = [&](const char* captured, const char* measured) {
+    scratch_.write("out/rank0.calls.jsonl",
+                   with(record_of({.calls = kProduct}), "\"rank\":0",
+                        std::string{"\"script_digest\":\""} + captured + "\",\"rank\":0"));
+    scratch_.write("out/measured.timeline.json",
+                   with(kMeasuredStep, "\"versions\":{}",
+                        std::string{"\"versions\":{\"script_digest\":\""} + measured + "\"}"));
+    return scratch_.run("foretrace compare out -m h100-nvswitch-8 --tolerance 90% --format json");
+  };
+  const Ran other = remembers("0123456789abcdef", "fedcba9876543210");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("warning: the step was measured of another script"));
+  EXPECT_THAT(other.out, HasSubstr("\"doubts\""));
+  const Ran same = remembers("0123456789abcdef", "0123456789abcdef");
+  EXPECT_THAT(same.err, testing::Not(HasSubstr("another script"))) << same.err;
+  const Ran none = remembers("x", "0123456789abcdef");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("'script_digest' is 16 hexadecimal digits"));
+}
+
+TEST_F(CompareStep, SaysWhereFewOperationsHaveAPartner) {
+  scratch_.write("out/measured.timeline.json",
+                 with(with(kMeasuredStep, "aten::mm", "aten::relu"), "nvjet_tst", "relu_kernel"));
+  const Ran ran = scratch_.run("foretrace compare out -m h100-nvswitch-8 --tolerance 90%");
+  EXPECT_THAT(ran.err, HasSubstr("warning: 0 of 2 operations have a partner on the other side"));
+}
+
 TEST_F(CompareStep, TheReportDrawsBoth) {
   const Ran result = scratch_.run("foretrace report out -m h100-nvswitch-8 --explain");
   EXPECT_EQ(result.exit_code, 0) << result.err;

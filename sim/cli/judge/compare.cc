@@ -5,7 +5,9 @@
 
 #include "reports/compare/output.h"
 #include "reports/compare/run_files.h"
+#include "reports/compare/words.h"
 #include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"
@@ -64,6 +66,10 @@ int compare_one(const CompareOptions& options, double tolerance) {
                                              : pair_of(std::move(runs[0]), std::move(runs[1]));
   const Comparison comparison = compare_pair(pair, tolerance);
   emit(options.output, render(comparison, options.output.format));
+  for (const std::string& doubt : doubts_of(comparison)) {
+    print_error("warning: {}\n  hint: capture the script that was measured, with its arguments\n",
+                doubt);
+  }
   return is_good(comparison, options) ? kDone : kBadAnswer;
 }
 
