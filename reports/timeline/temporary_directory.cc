@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -17,17 +18,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDigits = "XXXXXX";  // as mkdtemp() replaces them
+/// Locked, since who writes a run into the directory locks that itself.
+constexpr const char* kOwner = ".owner";
 
-/// A descriptor of the directory itself, never of one that a link names; negative: there is none.
-int opened_directory(const fs::path& directory) {
-  return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+int opened_owner(const fs::path& directory, int flags) {
+  return ::open((directory / kOwner).c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /// Ours, and nobody holds its lock. Where the file system has no locks, nothing is.
-bool is_left_behind(int directory) {
+bool is_left_behind(int owner) {
   struct stat status {};
-  return ::fstat(directory, &status) == 0 && status.st_uid == ::geteuid() &&
-         ::flock(directory, LOCK_EX | LOCK_NB) == 0;
+  return ::fstat(owner, &status) == 0 && status.st_uid == ::geteuid() &&
+         ::flock(owner, LOCK_EX | LOCK_NB) == 0;
 }
 
 void remove_left_behind(const fs::path& where, const std::string& begin) {
@@ -35,18 +37,19 @@ void remove_left_behind(const fs::path& where, const std::string& begin) {
   for (const auto& entry : fs::directory_iterator{where, none}) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(begin) || name.size() != begin.size() + kDigits.size()) continue;
-    const int directory = opened_directory(entry.path());
-    if (directory < 0) continue;
-    if (is_left_behind(directory)) fs::remove_all(entry.path(), none);
-    ::close(directory);
+    if (entry.symlink_status(none).type() != fs::file_type::directory) continue;
+    const int owner = opened_owner(entry.path(), O_RDONLY);
+    if (owner < 0) continue;
+    if (is_left_behind(owner)) fs::remove_all(entry.path(), none);
+    ::close(owner);
   }
 }
 
-/// Whether `directory` is still there: another process may have taken it for one left behind before
-/// it was locked.
-bool is_there(int directory) {
+/// Whether the file is still there: another process may have taken the directory for one left
+/// behind before this was locked.
+bool is_there(int owner) {
   struct stat status {};
-  return ::fstat(directory, &status) == 0 && status.st_nlink > 0;
+  return ::fstat(owner, &status) == 0 && status.st_nlink > 0;
 }
 
 }  // namespace
@@ -59,8 +62,12 @@ TemporaryDirectory::TemporaryDirectory(std::string_view kind) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     std::string name = (where / (begin + std::string{kDigits})).string();
     if (::mkdtemp(name.data()) == nullptr) break;
-    lock_ = opened_directory(name);
-    if (lock_ < 0) continue;
+    lock_ = opened_owner(name, O_RDWR | O_CREAT);
+    if (lock_ < 0 && errno == ENOENT) continue;  // taken away at once
+    if (lock_ < 0) {
+      ::rmdir(name.c_str());
+      break;
+    }
     (void)::flock(lock_, LOCK_SH);  // not every file system can
     if (is_there(lock_)) {
       path_ = fs::canonical(name);

@@ -256,7 +256,7 @@ TEST(Parts, SayWhatIsWrongWithAFact) {
   EXPECT_THAT(errors("facts: {nvlinks: {value: 1e9, source: s}}"), HasSubstr("more than any"));
   EXPECT_THAT(errors("facts: {clock: {value: fast, source: s}}"), HasSubstr("is no clock"));
   EXPECT_THAT(errors("facts: {power: {value: 700 W, source: r}}"), HasSubstr("no source 'r'"));
-  for (const char* const count : {"9e19", "1e300", "1000001"}) {
+  for (const char* const count : {"9e19", "1000001"}) {
     EXPECT_THAT(errors("facts: {sm_count: {value: " + std::string{count} + ", source: s}}"),
                 HasSubstr("is more than any machine has\n"))
         << count;
