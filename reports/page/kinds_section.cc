@@ -44,14 +44,14 @@ KindSums kinds_of(const ReportRun& run) {
   std::map<std::string, std::size_t> place;
   for (std::size_t side = 0; side < run.sides.size(); ++side) {
     const Timeline& timeline = *run.sides[side].timeline;
-    constexpr std::size_t kNone = ~std::size_t{0};
-    std::vector<std::size_t> of_op(timeline.ops.size(), kNone);
+    constexpr std::size_t kNowhere = ~std::size_t{0};
+    std::vector<std::size_t> of_op(timeline.ops.size(), kNowhere);
     std::set<std::pair<std::uint32_t, std::uint32_t>> devices;
     for (const Span& span : timeline.spans) {
       const Lane& lane = timeline.lanes[span.lane];
       if (lane.kind != LaneKind::Stream) continue;
       const OpRow& op = timeline.ops[span.op];
-      if (of_op[span.op] == kNone) {
+      if (of_op[span.op] == kNowhere) {
         const SpanClass what = class_of(op, lane);
         if (what != SpanClass::Kernel && what != SpanClass::Copy && what != SpanClass::Nccl)
           continue;
