@@ -22,9 +22,9 @@
 #include "hw/trace/cupti_check.h"
 #include "reports/timeline/origin.h"
 #include "reports/timeline/statistics.h"
-#include "scenarios/program/program_walk.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::hw {
 namespace {
@@ -272,11 +272,13 @@ void Measurement::note_machine() {
   }
   if (const std::uint64_t calls = times_a_pass(program_, is_captured_kernel); calls > 0) {
     const std::string words = fmt::format(
-        "{} a pass: kernels that move as many bytes ran, not the captured ones: python3 -m foretrace "
+        "{} a pass: kernels that move as many bytes ran, not the captured ones: python3 -m "
+        "foretrace "
         "measure runs the script itself",
         calls);
     files_.set_version("stand_in_captured", words);
-    if (processes_.rank() == 0) print_error("{}: note: stand_in_captured: {}\n", program_.file, words);
+    if (processes_.rank() == 0)
+      print_error("{}: note: stand_in_captured: {}\n", program_.file, words);
   }
   if (!processes_.one_host()) files_.set_version("hosts", std::to_string(processes_.hosts()));
   files_.set_version("clock_error_bound",

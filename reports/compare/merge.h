@@ -18,8 +18,8 @@ Timeline merge_starts(std::vector<Timeline> parts);
 /// Merges what is measured below each of `roots` into `output`, one directory for each program: at
 /// the place it has below the last root that has it. The environments of their starts go to
 /// OUTPUT/environments, from environment.json of the earlier form (convert.h), too. A program that
-/// cannot be joined is left out, and said; so is a start that did not complete, beside others of its
-/// program that did. Throws UsageError when nothing is left.
+/// cannot be joined is left out, and said; so is a start that did not complete, beside others of
+/// its program that did. Throws UsageError when nothing is left.
 struct MergedRuns {
   std::vector<std::filesystem::path> written;  ///< directories
   std::vector<std::string> left_out;           ///< why, each

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/interchange/chakra_nodes.h"
 #include "reports/timeline/timeline.h"
+#include "scenarios/interchange/chakra_nodes.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace::interchange {

@@ -22,8 +22,8 @@ std::string divided_name(const std::string& name, std::uint64_t per);
 /// "1,234,567"
 std::string format_count(std::uint64_t count);
 
-/// Quoted as RFC 4180 says, where it must be; a text that a spreadsheet would compute ("=x", "-2+x")
-/// stands behind a mark.
+/// Quoted as RFC 4180 says, where it must be; a text that a spreadsheet would compute ("=x",
+/// "-2+x") stands behind a mark.
 std::string csv_cell(const std::string& text);
 
 /// "-" for what is not there.

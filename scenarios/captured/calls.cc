@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "scenarios/base/text/errors.h"
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/work.h"
 #include "scenarios/program/product_type.h"
-#include "scenarios/base/text/errors.h"
 
 namespace foretrace::captured {
 namespace {
@@ -210,8 +210,8 @@ void Calls::gemm(const Call& call) {
   add(FrameworkCall{FrameworkWork::CapturedProduct});
   if (call.compute == "tf32") return tf32_product(call);
   const DataType result = product_type(call.result).value_or(result_of(*type));
-  const auto width = static_cast<std::int64_t>(
-      std::max(size_of(*type).count, size_of(result).count));
+  const auto width =
+      static_cast<std::int64_t>(std::max(size_of(*type).count, size_of(result).count));
   const std::int64_t largest =
       std::max({call.m * call.k, call.k * call.n, call.m * call.n}) * call.batch * width;
   objects_.operand = std::max(objects_.operand, largest);

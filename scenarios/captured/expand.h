@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/captured/record.h"
 #include "scenarios/program/program.h"
-#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::captured {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "scenarios/program/renumber.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/program/renumber.h"
 
 namespace foretrace::captured {
 namespace {

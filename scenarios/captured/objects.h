@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/captured/groups.h"
 #include "scenarios/program/program.h"
-#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::captured {
 

@@ -112,24 +112,19 @@ class RecordReader {
     }
     record_.torch = json.value("torch", "");
     record_.depth = json.value("depth", "");
-    record_.script_digest = digest(json.value("script_digest", ""));
+    record_.script_digest = json.value("script_digest", "");
+    if (!is_script_digest(record_.script_digest)) {
+      refuse("'script_digest' is 16 hexadecimal digits");
+    }
     if (json.contains("device")) record_.device = json.at("device").value("name", "");
     if (json.contains("host")) {
       record_.python_loop_ns = loop(json.at("host"), "python_loop_ns");
       record_.torch_loop_ns = loop(json.at("host"), "torch_loop_ns");
     }
     for (const Json& one : json.value("assumptions", Json::array())) {
-      record_.assumptions.push_back(
-          in_one_line(one.is_string() ? one.get<std::string>() : one.dump()));
+      const std::string text = one.is_string() ? one.get<std::string>() : one.dump();
+      record_.assumptions.push_back(in_one_line(text));
     }
-  }
-
-  std::string digest(const std::string& text) const {
-    constexpr std::size_t kLetters = 16;
-    const bool is_digest =
-        text.size() == kLetters && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!text.empty() && !is_digest) refuse("'script_digest' is 16 hexadecimal digits");
-    return text;
   }
 
   double loop(const Json& host, const char* name) const {
@@ -138,13 +133,6 @@ class RecordReader {
       refuse(fmt::format("'{}' is not between 0.1 ms and 10 s", name));
     }
     return ns;
-  }
-
-  /// A warning of its own, and none that a file makes up.
-  static std::string in_one_line(std::string text) {
-    std::ranges::replace_if(
-        text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-    return text;
   }
 
   bool declared(const std::string& kind, const Json& json) {

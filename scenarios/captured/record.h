@@ -58,8 +58,8 @@ struct Call {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool transposes_a = false, transposes_b = false, adds = false;
   std::string type, compute, result;  ///< of a product's a, its sums, its result
-  std::string operation_text;  ///< `ops` of a closed call, as JSON
-  std::uint64_t count = 0;     ///< `n` of copies, fills and collectives
+  std::string operation_text;         ///< `ops` of a closed call, as JSON
+  std::uint64_t count = 0;            ///< `n` of copies, fills and collectives
   bool pinned = false, asynchronous = true;
   std::string reduction;
   std::uint32_t comm = 0;

@@ -18,6 +18,12 @@ bool is_region_name(std::string_view name) {
   });
 }
 
+bool is_script_digest(std::string_view text) {
+  constexpr std::size_t kDigits = 16;
+  return text.empty() || (text.size() == kDigits &&
+                          text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+}
+
 std::string why_no_product(const Call& call) {
   constexpr std::int64_t kLargestSide = 0x7fffffff;  // as cuBLAS takes it
   constexpr double kMostWork = 0x1p62;               // operations, bytes

@@ -36,6 +36,9 @@ inline constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;
 /// Names of regions become part of a scenario.
 bool is_region_name(std::string_view name);
 
+/// Of the captured script, 16 hexadecimal digits; empty: an older capture does not say it.
+bool is_script_digest(std::string_view text);
+
 /// What is wrong with a product's sizes; empty where nothing is.
 std::string why_no_product(const Call& call);
 

@@ -10,7 +10,6 @@
 namespace foretrace::serving {
 namespace {
 
-constexpr std::int64_t kFloat = 4;
 constexpr std::int64_t kIndex = 8;
 
 }  // namespace
@@ -184,8 +183,7 @@ void Calls::latent_products(const Batch& batch) {
 void Calls::index(const training::Layer& layer, const Batch& batch) {
   const training::Indexer& indexer = model_.indexer;
   const std::int64_t rows = batch.tokens(), width = indexer.heads * indexer.head_dim;
-  const std::int64_t from = model_.latent.queries > 0 ? model_.latent.queries : model_.hidden;
-  product("index_queries", width, from, rows);
+  product("index_queries", width, model_.latent.queries, rows);
   product("index_keys", indexer.head_dim, model_.hidden, rows);
   product("index_weights", indexer.heads, model_.hidden, rows, 1, false);
   kernel("index_norm", KernelKind::LayerNorm, 2 * rows * indexer.head_dim * kHalf,

@@ -11,8 +11,6 @@
 
 namespace foretrace::serving {
 
-inline constexpr std::int64_t kHalf = 2;  // bytes of an element
-
 class Calls {
  public:
   Calls(const Serving& serving, Program& program, const SourceSpot& at);

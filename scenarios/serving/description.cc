@@ -11,7 +11,6 @@ namespace foretrace::serving {
 namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
-constexpr std::int64_t kBytesOfFloat = 4, kBytesOfHalf = 2;
 
 }  // namespace
 
@@ -89,7 +88,7 @@ Serving prompts_of(const Serving& serving) {
 
 std::int64_t cache_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
-  const std::int64_t element = serving.float8_cache ? 1 : 2;
+  const std::int64_t element = serving.float8_cache ? 1 : kHalf;
   std::int64_t layers = guesses_by_layer(serving) ? 1 : 0, indexed = 0;
   for (std::int64_t i = 0; i < model.layers; ++i) {
     layers += model.layer(i).is_linear ? 0 : 1;
@@ -104,7 +103,7 @@ std::int64_t cache_bytes(const Serving& serving) {
 }
 
 std::int64_t index_bytes(const training::Architecture& model) {
-  return model.indexer.head_dim + kBytesOfFloat;
+  return model.indexer.head_dim + kFloat;
 }
 
 std::int64_t state_bytes(const Serving& serving) {
@@ -114,7 +113,7 @@ std::int64_t state_bytes(const Serving& serving) {
     layers += serving.model.layer(i).is_linear ? 1 : 0;
   }
   const std::int64_t kept = std::max<std::int64_t>(0, linear.kernel - 1) * linear.convolved();
-  return layers * (linear.state() * kBytesOfFloat + kept * kBytesOfHalf) / serving.layout.tensor;
+  return layers * (linear.state() * kFloat + kept * kHalf) / serving.layout.tensor;
 }
 
 std::int64_t weight_bytes(const Serving& serving) {
@@ -142,8 +141,10 @@ std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes, std::i
   const std::int64_t own = weight_bytes(serving) + engine.max_requests * state_bytes(serving);
   const std::int64_t left = gpu_bytes / kMillion * engine.memory_ppm - own - workspace;
   const std::int64_t each = std::max<std::int64_t>(1, cache_bytes(serving));
-  const std::int64_t tokens =
-      engine.cache_tokens ? std::min((gpu_bytes - own) / each, *engine.cache_tokens) : left / each;
+  const bool is_ours = engine.kind == EngineKind::Foretrace;
+  const std::int64_t most =
+      engine.cache_tokens && !is_ours ? (gpu_bytes - own) / each : left / each;
+  const std::int64_t tokens = std::min(most, engine.cache_tokens.value_or(most));
   return tokens - tokens % engine.block;
 }
 

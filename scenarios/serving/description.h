@@ -13,6 +13,8 @@
 
 namespace foretrace::serving {
 
+inline constexpr std::int64_t kHalf = 2, kFloat = 4;  // bytes of an element
+
 /// Whose scheduler and kernels: hw/serving's, or what the documents of the others say.
 enum class EngineKind : std::uint8_t { Foretrace, Vllm, Sglang, TensorRtLlm };
 
@@ -134,9 +136,9 @@ std::int64_t cache_bytes(const Serving& serving);
 std::int64_t state_bytes(const Serving& serving);
 /// Bytes of a GPU's share of the weights.
 std::int64_t weight_bytes(const Serving& serving);
-/// Tokens that fit beside weights, workspace and states into a GPU of so many bytes, whole blocks.
-/// Where the engine says how many, these, at most what the GPU holds beside the weights. At most 0:
-/// the model leaves no room.
+/// Tokens that fit beside weights, workspace and states into a GPU of so many bytes, whole blocks;
+/// at most those that the file says. Of other engines these are what the log says: the workspace,
+/// a guess, does not count then. At most 0: the model leaves no room.
 std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes, std::int64_t workspace);
 
 }  // namespace foretrace::serving

@@ -16,7 +16,6 @@ namespace foretrace::serving {
 namespace {
 
 constexpr std::int64_t kOfAPair = 4;  // flops for each element of a head: the score, what it weighs
-constexpr std::int64_t kScore = 4;    // bytes
 constexpr std::int64_t kChunk = 64;   // tokens: flash-linear-attention's chunk_gated_delta_rule
 
 /// Of keys that one request attends to on average, those that a window or an indexer leaves.
@@ -123,7 +122,7 @@ AttentionWork index_work(const Serving& serving, const training::Layer& layer, c
   if (queries == 0) return {};
   return {.flops = 2 * pairs * indexer.heads * indexer.head_dim,
           .bytes = queries * indexer.heads * indexer.head_dim + keys * index_bytes(serving.model) +
-                   pairs * kScore,
+                   pairs * kFloat,
           .width = indexer.head_dim};
 }
 

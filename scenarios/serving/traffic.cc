@@ -99,6 +99,11 @@ std::string requests_hash(const Serving& serving) {
     text += fmt::format(" {} {} {}", engine.speculative->tokens, engine.speculative->acceptance_ppm,
                         engine.speculative->by_layer);
   }
+  if (serving.apart) {
+    const Layout& prefill = serving.apart->prefill;
+    text += fmt::format(" {} {} {} {}", serving.apart->prefill_engines, prefill.tensor,
+                        prefill.data, prefill.expert);
+  }
   for (const Arrival& one : arrivals_of(serving.traffic)) {
     text += fmt::format("\n{},{},{}", one.at_ns.value_or(-1), one.prompt, one.output);
   }

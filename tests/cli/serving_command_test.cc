@@ -1,4 +1,5 @@
 // foretrace simulate of a file with serving:, as a user calls it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,20 @@ TEST(Serving, IsCheckedWithItsRequestsAndTheirHash) {
   EXPECT_NE(files[0]["requests_hash"], files[1]["requests_hash"]);
   EXPECT_THAT(scratch.run("foretrace check chat.yaml").out,
               AllOf(HasSubstr("model llama"), HasSubstr("requests and engine: hash ")));
+}
+
+TEST(Serving, HasAServerAroundOtherEnginesThatDelaysTheFirstToken) {
+  const Scratch scratch;
+  const auto first_token = [&scratch](const char* engine) {
+    std::string text = kChat;
+    text.insert(text.find("  traffic"), fmt::format("  engine: {{kind: {}}}\n", engine));
+    scratch.write("chat.yaml", text);
+    const Ran ran = scratch.run("foretrace simulate chat.yaml --machine 8xH100-SXM --format json");
+    return nlohmann::json::parse(ran.out)["values"]["ttft_ms_p50"]["predicted"].get<double>();
+  };
+  EXPECT_LT(first_token("foretrace"), 50);
+  EXPECT_GT(first_token("vllm"), 50);
+  EXPECT_GT(first_token("tensorrt-llm"), 140);
 }
 
 TEST(Serving, IsATableWithABandAround) {

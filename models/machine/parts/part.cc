@@ -72,10 +72,9 @@ Parsed<double> parse_fact(std::string_view text, FactUnit unit) {
   }
   Parsed<double> count = parse_value(text, ParamUnit::Count);
   if (count && (*count > kMostOfAFact || *count < 0)) {
-    return tl::unexpected{
-        QuantityError{.message = fmt::format("'{}' is {} than any machine has", text,
-                                             *count < 0 ? "less" : "more"),
-                      .hint = fmt::format("0 to {}", kMostOfAFact)}};
+    return tl::unexpected{QuantityError{.message = fmt::format("'{}' is {} than any machine has",
+                                                               text, *count < 0 ? "less" : "more"),
+                                        .hint = fmt::format("0 to {}", kMostOfAFact)}};
   }
   return count;
 }

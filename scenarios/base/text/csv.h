@@ -1,6 +1,7 @@
 // Tables that our own tools and scripts wrote: comma-separated, names of the columns in line 1
 // or behind lines that begin with '#', cells quoted as RFC 4180 says where they must be; no line
-// break inside a cell. A mark before a cell that a spreadsheet would take for a formula ('=x) is none of its text.
+// break inside a cell. A mark before a cell that a spreadsheet would take for a formula ('=x) is
+// none of its text.
 #pragma once
 
 #include <filesystem>

@@ -34,6 +34,14 @@ inline std::string shortened(std::string_view text, std::size_t most = 60) {
   return std::string{text.substr(0, most)} + "...";
 }
 
+/// Without line ends and other control characters: a file's text makes up no line of its own.
+inline std::string in_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
 /// What a JSON library says, without its own name and number of the error, nor what it read last.
 inline std::string json_reason(std::string_view what) {
   const auto tag = what.starts_with("[json.") ? what.find("] ") : std::string_view::npos;

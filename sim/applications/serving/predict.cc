@@ -62,11 +62,23 @@ double transfer_seconds(const Serving& prompts, const Serving& engines, const Ma
   return static_cast<double>(bytes) / static_cast<double>(senders) / link;
 }
 
-/// From a request's arrival until the engine may schedule it.
+/// Of a server around the engine, until a client has the first token.
 Time front_time(EngineKind kind) {
   const double seconds = own_work(kind).front;
   return {seconds, constant("serving.front.quickest") * seconds,
           constant("serving.front.slowest") * seconds};
+}
+
+/// Every first token later by so much; those behind it are not before it.
+std::vector<Served> as_clients_see(std::vector<Served> engines, double seconds) {
+  const std::int64_t later_ns = round_to_ns(seconds_to_duration(seconds));
+  for (Served& engine : engines) {
+    for (Request& request : engine.requests) {
+      const std::int64_t first_ns = request.token_ns.front() + later_ns;
+      for (std::int64_t& token_ns : request.token_ns) token_ns = std::max(token_ns, first_ns);
+    }
+  }
+  return engines;
 }
 
 }  // namespace
@@ -104,15 +116,13 @@ Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
                      [&times, i, end](const Batch& batch) { return times[i].of(batch).*end; }};
     };
     Fleet fleet{engines(kinds.size() - 1)};
-    fleet.front_seconds = front_time(serving.engine.kind).*end;
-    if (fleet.front_seconds > 0) fleet.front_each_seconds = constant("serving.front.each");
     if (kinds.size() > 1) {
       fleet.prompts = engines(0);
       fleet.transfer_seconds = [&](std::int64_t tokens) {
         return transfer_seconds(kinds[0], serving, machine, tokens);
       };
     }
-    return serve(fleet, arrivals);
+    return as_clients_see(serve(fleet, arrivals), front_time(serving.engine.kind).*end);
   };
   predicted.engines = served(&Time::seconds);
   predicted.middle = summary_of(serving, predicted.engines);

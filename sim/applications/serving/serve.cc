@@ -59,12 +59,7 @@ std::size_t load_of(const Scheduler& group) { return group.running() + group.wai
 class Run {
  public:
   Run(const Fleet& fleet, const std::vector<Arrival>& arrivals, std::size_t most)
-      : fleet_{fleet},
-        total_{arrivals.size()},
-        most_{most},
-        source_{arrivals},
-        front_ns_{std::llround((fleet.front_seconds - fleet.front_each_seconds) * 1e9)},
-        front_each_ns_{std::llround(fleet.front_each_seconds * 1e9)} {
+      : fleet_{fleet}, total_{arrivals.size()}, most_{most}, source_{arrivals} {
     requests_.reserve(arrivals.size());
     if (fleet.prompts) add(*fleet.prompts, true);
     first_ = engines_.size();
@@ -89,12 +84,7 @@ class Run {
       }
       while (source_.has_next() && source_.next_ns() <= now_ns) {
         requests_.push_back(source_.take());
-        front_free_ns_ = std::max(front_free_ns_, now_ns) + front_each_ns_;
-        coming_.emplace(front_free_ns_ + front_ns_, requests_.size() - 1);
-      }
-      while (!coming_.empty() && coming_.front().first <= now_ns) {
-        give(coming_.front().second, 0, fleet_.prompts ? first_ : engines_.size());
-        coming_.pop();
+        give(requests_.size() - 1, 0, fleet_.prompts ? first_ : engines_.size());
       }
       while (!handed_.empty() && handed_.top().first <= now_ns) {
         give(handed_.top().second, first_, engines_.size());
@@ -136,7 +126,6 @@ class Run {
     if (source_.has_next()) next = source_.next_ns();
     if (!ends_.empty()) next = std::min(next, ends_.begin()->first);
     if (!handed_.empty()) next = std::min(next, handed_.top().first);
-    if (!coming_.empty()) next = std::min(next, coming_.front().first);
     FORETRACE_CHECK(next < std::numeric_limits<std::int64_t>::max(), "a request is on its way");
     return next;
   }
@@ -270,8 +259,6 @@ class Run {
   std::array<std::set<std::pair<std::size_t, std::size_t>>, 2> loads_;
   std::set<Moment> ends_;
   std::set<std::size_t> touched_;
-  std::queue<Moment> coming_;
-  std::int64_t front_ns_, front_each_ns_, front_free_ns_ = 0;
   std::priority_queue<Moment, std::vector<Moment>, std::greater<>> handed_;
 };
 

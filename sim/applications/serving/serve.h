@@ -39,9 +39,6 @@ struct Fleet {
   Engines engines;
   std::optional<Engines> prompts = {};
   std::function<double(std::int64_t)> transfer_seconds = {};
-  /// What the server in front of the engines takes until a request may be scheduled, and how much
-  /// of that is work of one request after the other.
-  double front_seconds = 0, front_each_seconds = 0;
 };
 
 /// Of each engine, those of `prompts` first. Throws UsageError where a request needs more than the

@@ -57,40 +57,37 @@ TEST(Windows, OfQwenAreAskedForAndBeginBehindSomeLayers) {
   EXPECT_EQ(kinds_of("qwen3_moe", four + R"(, "use_sliding_window": true)"), "WWWW");
 }
 
+/// `yes` for each layer that has it, '-' for the others.
+std::string layers_with(bool Layer::*trait, char yes, const char* type, const std::string& keys) {
+  const ReadConfig read = config(of_type(type, R"("num_hidden_layers": 6)" + keys));
+  EXPECT_TRUE(read.is_sound) << read.said;
+  std::string text;
+  for (std::int64_t i = 0; i < read.model.layers; ++i) {
+    text += read.model.layer(i).*trait ? yes : '-';
+  }
+  return text;
+}
+
 TEST(LinearAttention, IsInAllLayersButEachFourthOrThoseThatAreListed) {
   const auto linear = [](const char* type, const std::string& keys) {
-    const ReadConfig read = config(of_type(type, keys));
-    EXPECT_TRUE(read.is_sound) << read.said;
-    std::string text;
-    for (std::int64_t i = 0; i < read.model.layers; ++i) {
-      text += read.model.layer(i).is_linear ? 'l' : 'f';
-    }
-    return text;
+    return layers_with(&Layer::is_linear, 'l', type, keys);
   };
-  const std::string six = R"("num_hidden_layers": 6)";
-  EXPECT_EQ(linear("qwen3_next", six), "lllfll");
-  EXPECT_EQ(linear("qwen3_5_text", six + R"(, "full_attention_interval": 2)"), "lflflf");
+  EXPECT_EQ(linear("qwen3_next", ""), "lll-ll");
+  EXPECT_EQ(linear("qwen3_5_text", R"(, "full_attention_interval": 2)"), "l-l-l-");
   const std::string listed =
       R"(, "layer_types": ["full_attention", "linear_attention", "full_attention"])";
-  EXPECT_EQ(linear("qwen3_5_moe_text", six + listed), "flfflf");
+  EXPECT_EQ(linear("qwen3_5_moe_text", listed), "-l--l-");
 }
 
 TEST(Indexers, AreInEachLayerOrInThoseThatOthersTakeTheirKeysFrom) {
   const auto indexed = [](const char* type, const std::string& keys) {
-    const ReadConfig read = config(of_type(type, keys));
-    EXPECT_TRUE(read.is_sound) << read.said;
-    std::string text;
-    for (std::int64_t i = 0; i < read.model.layers; ++i) {
-      text += read.model.layer(i).indexes ? 'i' : '-';
-    }
-    return text;
+    return layers_with(&Layer::indexes, 'i', type, keys);
   };
-  const std::string six = R"("num_hidden_layers": 6)";
-  EXPECT_EQ(indexed("deepseek_v3", six), "------");
-  EXPECT_EQ(indexed("deepseek_v32", six), "iiiiii");
-  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "index_topk_freq": 2)"), "ii-i-i");
-  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "index_topk_pattern": "FSSF")"), "i--ii-");
-  EXPECT_EQ(indexed("glm_moe_dsa", six + R"(, "indexer_types": ["full", "shared"])"), "i-i-i-");
+  EXPECT_EQ(indexed("deepseek_v3", ""), "------");
+  EXPECT_EQ(indexed("deepseek_v32", ""), "iiiiii");
+  EXPECT_EQ(indexed("glm_moe_dsa", R"(, "index_topk_freq": 2)"), "ii-i-i");
+  EXPECT_EQ(indexed("glm_moe_dsa", R"(, "index_topk_pattern": "FSSF")"), "i--ii-");
+  EXPECT_EQ(indexed("glm_moe_dsa", R"(, "indexer_types": ["full", "shared"])"), "i-i-i-");
 }
 
 TEST(Windows, AreListedByLayerTypes) {

@@ -211,11 +211,13 @@ TEST(ServingMemory, IsWeightsWorkspaceAndCache) {
 }
 
 TEST(ServingMemory, OfTokensIsWhatTheEnginesLogSaysWhereTheyFitBesideTheWeights) {
-  const Serving said = read("engine: {cache_tokens: 41408}, ");
+  const Serving said = read("engine: {kind: vllm, cache_tokens: 41408}, ");
   const std::int64_t bytes = 25'250'627'584;
   EXPECT_EQ(cache_tokens(said, bytes, std::int64_t{3} << 30), 41408) << "the workspace is a guess";
   const std::int64_t most = (17'000'000'000 - weight_bytes(said)) / cache_bytes(said);
   EXPECT_EQ(cache_tokens(said, 17'000'000'000, 0), most / 16 * 16);
+  const Serving ours = read("engine: {cache_tokens: 10000000}, ");
+  EXPECT_EQ(cache_tokens(ours, bytes, 0), cache_tokens(read(""), bytes, 0)) << "a limit of ours";
 }
 
 TEST(ServingMemory, OfLinearAttentionIsAStateOfEachRequest) {
