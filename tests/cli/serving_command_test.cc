@@ -47,7 +47,7 @@ TEST(Serving, IsCheckedWithItsRequestsAndTheirHash) {
               AllOf(HasSubstr("model llama"), HasSubstr("requests and engine: hash ")));
 }
 
-TEST(Serving, HasAServerAroundOtherEnginesThatDelaysTheFirstToken) {
+TEST(Serving, HasAServerAroundOtherEnginesThatDelaysEachToken) {
   const Scratch scratch;
   const auto first_token = [&scratch](const char* engine) {
     std::string text = kChat;

@@ -18,7 +18,7 @@ struct Time {
 };
 
 /// The engine's own work on the host, in seconds: of an iteration, of each of its requests, and of
-/// each token of a prompt; and what a server around it takes until a client has the first token.
+/// each token of a prompt; and what a server around it takes until a client has a token.
 struct OwnWork {
   double iteration = 0, request = 0, token = 0, front = 0;
 };

@@ -62,20 +62,19 @@ double transfer_seconds(const Serving& prompts, const Serving& engines, const Ma
   return static_cast<double>(bytes) / static_cast<double>(senders) / link;
 }
 
-/// Of a server around the engine, until a client has the first token.
+/// Of a server around the engine, until a client has a token.
 Time front_time(EngineKind kind) {
   const double seconds = own_work(kind).front;
   return {seconds, constant("serving.front.quickest") * seconds,
           constant("serving.front.slowest") * seconds};
 }
 
-/// Every first token later by so much; those behind it are not before it.
+/// Every token later by so much.
 std::vector<Served> as_clients_see(std::vector<Served> engines, double seconds) {
   const std::int64_t later_ns = round_to_ns(seconds_to_duration(seconds));
   for (Served& engine : engines) {
     for (Request& request : engine.requests) {
-      const std::int64_t first_ns = request.token_ns.front() + later_ns;
-      for (std::int64_t& token_ns : request.token_ns) token_ns = std::max(token_ns, first_ns);
+      for (std::int64_t& token_ns : request.token_ns) token_ns += later_ns;
     }
   }
   return engines;
