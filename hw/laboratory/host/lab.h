@@ -46,7 +46,7 @@ inline void row(const char* experiment, const std::string& variant, std::size_t 
   const auto at = [&](double share) {
     return seconds[static_cast<std::size_t>(share * static_cast<double>(n - 1) + 0.5)] * 1e6;
   };
-  std::printf("%s,%s,%zu,%d,%.3f,%.3f,%.3f,%zu\n", experiment, variant.c_str(), size, threads,
+  std::printf("%s,\"%s\",%zu,%d,%.3f,%.3f,%.3f,%zu\n", experiment, variant.c_str(), size, threads,
               at(0.5), at(0.1), at(0.9), n);
   std::fflush(stdout);
 }
