@@ -112,5 +112,41 @@ threads:
   EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 200) << "it waits for nothing";
 }
 
+/// Memory gives the host half of what a copy takes; what reads in a row have brought into the
+/// cache, all of it, up to 10 MB, and up to 100 kB of a pass whose parts are read once.
+Machine with_cache() {
+  Machine machine = unit_machine();
+  const auto set = [&](Param param, double value) {
+    ParamValue of = machine.get(Param::StagedUpload);
+    of.value = value;
+    machine.set(param, of);
+  };
+  set(Param::PageableH2dBandwidth, 5e8);
+  set(Param::PageableH2dCached, 1e9);
+  set(Param::HostCache, 10e6);
+  set(Param::KeptCache, 100e3);
+  return machine;
+}
+
+std::string four_uploads(const std::string& offset) {
+  return kUploads + R"(
+threads:
+  main:
+    - repeat:
+        index: i
+        times: 4
+        ops: [{memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 200000B, src_offset: )" +
+         offset + "}}]\n";
+}
+
+TEST(MemcpyAsync, FindsWhatWasReadInARowInTheCacheOfThePassBefore) {
+  EXPECT_EQ(host_us(predict(four_uploads("0B"), with_cache()), "c"), 200);
+}
+
+TEST(MemcpyAsync, OfPartsOfABufferInTurnReadsEachOnceAndFindsItInMemory) {
+  EXPECT_EQ(host_us(predict(four_uploads("200000B * i"), with_cache()), "c"), 400)
+      << "800 kB in a pass, and 100 are kept";
+}
+
 }  // namespace
 }  // namespace foretrace::test
