@@ -30,9 +30,10 @@ struct Copy {
 
 /// How copies have used some host memory lately.
 struct RecentReads {
-  Bytes read;                 ///< by the last copy; 0: the host has written since
-  std::uint32_t reads = 0;    ///< in a row
-  std::uint64_t touched = 0;  ///< bytes that the host has touched since, this memory's too
+  Bytes read;                   ///< by the last copy; 0: the host has written since
+  std::uint32_t reads = 0;      ///< in a row
+  std::uint64_t touched = 0;    ///< bytes that the host has touched since, this memory's too
+  bool by_host_copies = false;  ///< which write as much as they read, and drive it out sooner
 };
 
 /// So many reads in a row bring memory into the last-level cache: the next one finds it there. A

@@ -68,7 +68,7 @@ void HostThread::copy_on_host(BufferId src, BufferId dst, Bytes size) {
     return;
   }
   cost::Copy copy{cost::Route::HostToHost, size};
-  copy.from_cache = reads(src, size) != FoundIn::Memory;
+  copy.from_cache = reads(src, size, true) != FoundIn::Memory;
   wrote(dst, size);
   cost::Call call = begin_call(cost::copy_call(copy.route));
   const Priced priced =
@@ -145,7 +145,7 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
 /// have left all of the buffer there, and then it is not in the core's own. The first one behind a
 /// cudaFreeHost takes as long as if the cache had none of it (pinned_for_a_transfer of blind rounds
 /// 12 to 27, seven programs with spans on an H100).
-FoundIn HostThread::reads(BufferId id, Bytes size) {
+FoundIn HostThread::reads(BufferId id, Bytes size, bool by_host_copy) {
   HostRead& last = process_.host_reads[id.value];
   const bool is_evicted = last.frees != process_.host_frees;
   const auto begin_of = [this](const auto* op) {
@@ -159,7 +159,8 @@ FoundIn HostThread::reads(BufferId id, Bytes size) {
   const bool warm = last.from_last_pass && !is_evicted;
   const cost::RecentReads memory{{again || warm ? size.count : 0},
                                  warm ? cost::kReadsIntoCache : last.reads,
-                                 process_.host_bytes_touched - last.at};
+                                 process_.host_bytes_touched - last.at,
+                                 by_host_copy};
   const bool cached = !is_evicted && cost::is_in_cache(read, memory, size);
   const bool in_core = cached && again && cost::share_in_core(read, size) > 0;
   const std::uint32_t before = last.from_last_pass ? cost::kReadsIntoCache - 1 : 0;

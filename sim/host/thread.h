@@ -124,7 +124,7 @@ class HostThread final : public Caller, ContextUser {
     return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};
   }
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
-  FoundIn reads(BufferId id, Bytes size);
+  FoundIn reads(BufferId id, Bytes size, bool by_host_copy = false);
   void wrote(BufferId id, Bytes size);
 
   void go_through_again(const CapturedUse& use, Work::What& what);

@@ -166,6 +166,17 @@ TEST(RecentReads, IsInTheCacheFromTheThirdReadOn) {
   EXPECT_FALSE(finds({kMegabyte, 2, 64'000'001}, kMegabyte)) << "other data came in between";
 }
 
+TEST(RecentReads, AreForgottenSoonerWhereTheHostCopies) {
+  const Machine cached = machine_of({{HostCache, 64e6}, {KeptCache, 40e6}});
+  const auto finds = [&](std::uint64_t touched, bool by_host_copies) {
+    const RecentReads memory{kMegabyte, 2, touched, by_host_copies};
+    return answer(cached, is_in_cache, memory, kMegabyte);
+  };
+  EXPECT_TRUE(finds(40'000'000, true));
+  EXPECT_FALSE(finds(40'000'001, true));
+  EXPECT_TRUE(finds(40'000'001, false));
+}
+
 TEST(CopyCallTime, HasWhatTheHostMovesItself) {
   EXPECT_EQ(copy_call(Route::PageableToDevice), PageableH2dBase);
   const Call call{.param = PageableH2dBase};
