@@ -31,6 +31,9 @@ products::Shape shape_of(const Product& product) {
                         .accumulates = product.accumulates,
                         .is_bf16 = product.type == DataType::BFloat16};
   if (is_narrow(product.type)) shape.operand_bytes = bytes_each(product.type, product.scales);
+  if (product.scales == Scales::Packed) {
+    shape.first_bytes = bytes_each(product.type, product.scales);
+  }
   return shape;
 }
 

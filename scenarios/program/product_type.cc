@@ -33,16 +33,20 @@ bool takes(DataType type, Scales scales) {
       return is_narrow(type);
     case Scales::Nv:
       return type == DataType::Float4E2M1;
+    case Scales::Packed:
+      return type == DataType::BFloat16;
   }
   return false;
 }
 
 std::int64_t bytes_of_32(DataType type, Scales scales) {
-  const std::int64_t numbers = type == DataType::Float4E2M1
-                                   ? kCountedNumbers / 2
-                                   : kCountedNumbers * static_cast<std::int64_t>(size_of(type).count);
-  // A block of 32 has one byte of scale, one of 16 too.
-  return numbers + (scales == Scales::Mx ? 1 : scales == Scales::Nv ? 2 : 0);
+  const bool is_half_a_byte = type == DataType::Float4E2M1 || scales == Scales::Packed;
+  const std::int64_t numbers =
+      is_half_a_byte ? kCountedNumbers / 2
+                     : kCountedNumbers * static_cast<std::int64_t>(size_of(type).count);
+  // A block of 32 has one byte of scale, one of 16 too; 128 packed ones 2.5 bytes.
+  const bool has_one = scales == Scales::Mx || scales == Scales::Packed;
+  return numbers + (has_one ? 1 : scales == Scales::Nv ? 2 : 0);
 }
 
 std::int64_t bytes_of(std::int64_t numbers, DataType type, Scales scales) {
@@ -54,7 +58,7 @@ double bytes_each(DataType type, Scales scales) {
 }
 
 std::string_view scales_word(Scales scales) {
-  constexpr std::array<std::string_view, 5> kWords{"tensor", "row", "block", "mx", "nv"};
+  constexpr std::array<std::string_view, 6> kWords{"tensor", "row", "block", "mx", "nv", "packed"};
   return kWords[static_cast<std::size_t>(scales)];
 }
 

@@ -28,7 +28,7 @@ std::int64_t bytes_of(std::int64_t numbers, DataType type, Scales scales = Scale
 /// Bytes of one, on average.
 double bytes_each(DataType type, Scales scales = Scales::Tensor);
 
-/// "tensor", "row", "block", "mx", "nv"
+/// "tensor", "row", "block", "mx", "nv", "packed"
 std::string_view scales_word(Scales scales);
 
 }  // namespace foretrace

@@ -98,8 +98,13 @@ struct Spin {
 };
 /// What a product's narrow operands are multiplied by, as cuBLASLt's scale modes have it: a float32
 /// for each tensor, row or block of 128 x 128; MX, a byte for each 32 numbers of k; NV, a float8
-/// for each 16 of them.
-enum class Scales : std::uint8_t { Tensor, Row, Square, Mx, Nv };
+/// for each 16 of them. Packed is none of cuBLAS's: a's bfloat16 numbers lie in memory in 4 bits, a
+/// scale and a zero for each 128 (GPTQ, AWQ), and become 16 bits in the kernel; b's are whole.
+enum class Scales : std::uint8_t { Tensor, Row, Square, Mx, Nv, Packed };
+/// Of b, where a has these.
+constexpr Scales second_scales(Scales scales) {
+  return scales == Scales::Packed ? Scales::Tensor : scales;
+}
 /// c = a * b through cuBLAS: m x n x k, column-major, packed, c apart. Float32 means TF32 off, but
 /// for `tf32`. Float8E5M2 is a's type, b is Float8E4M3 then, as a gradient's product has it.
 struct Gemm {

@@ -83,9 +83,9 @@ void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inpu
   const Precision precision = is_narrow ? serving_.precision : Precision::BFloat16;
   const DataType type = product_type(precision);
   const Scales scales = product_scales(precision);
-  const auto bytes = [&](std::int64_t numbers) { return bytes_of(batch * numbers, type, scales); };
-  if (precision != Precision::BFloat16) {
-    kernel("cast_rows", KernelKind::Narrow, batch * rows * inputs * kHalf + bytes(rows * inputs));
+  const std::int64_t row_bytes = bytes_of(batch * rows * inputs, type, second_scales(scales));
+  if (type != DataType::BFloat16) {
+    kernel("cast_rows", KernelKind::Narrow, batch * rows * inputs * kHalf + row_bytes);
   }
   host(FrameworkWork::Linear);
   add(Gemm{.stream = stream(),
@@ -93,8 +93,9 @@ void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inpu
            .n = rows,
            .k = inputs,
            .type = type,
-           .a = buffer(fmt::format("{}_{}", id, layer_), bytes(outputs * inputs)),
-           .b = buffer("rows", bytes(rows * inputs)),
+           .a = buffer(fmt::format("{}_{}", id, layer_),
+                       bytes_of(batch * outputs * inputs, type, scales)),
+           .b = buffer("rows", row_bytes),
            .c = buffer("results", batch * rows * outputs * kHalf),
            .transpose_a = true,
            .batch = batch,
@@ -345,7 +346,8 @@ void Calls::forward(const Batch& batch) {
       kernel("angles", KernelKind::Gather, 2 * batch.tokens() * model_.head_dim * kHalf);
     }
   }
-  for (layer_ = 0; layer_ < model_.layers; ++layer_) layer(model_.layer(layer_), batch);
+  for (layer_ = serving_.first_layer(); layer_ < model_.layers; ++layer_)
+    layer(model_.layer(layer_), batch);
   ends(batch);
   if (guesses_by_layer(serving_)) guess(batch);
 }

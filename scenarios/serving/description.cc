@@ -35,6 +35,7 @@ const char* engine_name(EngineKind kind) {
 DataType product_type(Precision precision) {
   switch (precision) {
     case Precision::BFloat16:
+    case Precision::Int4:
       return DataType::BFloat16;
     case Precision::Float8:
       return DataType::Float8E4M3;
@@ -46,6 +47,7 @@ DataType product_type(Precision precision) {
 
 Scales product_scales(Precision precision) {
   if (precision == Precision::Float4) return Scales::Nv;
+  if (precision == Precision::Int4) return Scales::Packed;
   return precision == Precision::Float8 ? Scales::Row : Scales::Tensor;
 }
 
@@ -54,6 +56,7 @@ std::string why_not_split(const training::Architecture& model, const Layout& lay
     return fmt::format("{} {} cannot be split over {} GPUs", count, what, gpus);
   };
   const std::int64_t tensor = layout.tensor;
+  if (layout.pipeline > model.layers) return refuse(model.layers, "layers", layout.pipeline);
   if (model.heads % tensor != 0) return refuse(model.heads, "heads", tensor);
   for (const std::int64_t heads : {model.linear.key_heads, model.linear.value_heads}) {
     if (heads % tensor != 0) return refuse(heads, "heads of linear attention", tensor);
@@ -70,8 +73,9 @@ std::string why_not_split(const training::Architecture& model, const Layout& lay
     const std::int64_t width = model.dense_width();
     return width % tensor != 0 ? refuse(width, "columns of the feed-forward network", tensor) : "";
   }
-  if (layout.gpus() % layout.expert != 0) {
-    return fmt::format("'expert: {}' does not divide the {} GPUs", layout.expert, layout.gpus());
+  if (layout.stage_gpus() % layout.expert != 0) {
+    return fmt::format("'expert: {}' does not divide the {} GPUs", layout.expert,
+                       layout.stage_gpus());
   }
   if (model.experts % layout.expert != 0) return refuse(model.experts, "experts", layout.expert);
   const std::int64_t share = layout.expert_tensor();
@@ -90,7 +94,7 @@ std::int64_t cache_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   const std::int64_t element = serving.float8_cache ? 1 : kHalf;
   std::int64_t layers = guesses_by_layer(serving) ? 1 : 0, indexed = 0;
-  for (std::int64_t i = 0; i < model.layers; ++i) {
+  for (std::int64_t i = serving.first_layer(); i < model.layers; ++i) {
     layers += model.layer(i).is_linear ? 0 : 1;
     indexed += model.layer(i).indexes ? 1 : 0;
   }
@@ -109,7 +113,7 @@ std::int64_t index_bytes(const training::Architecture& model) {
 std::int64_t state_bytes(const Serving& serving) {
   const training::Linear& linear = serving.model.linear;
   std::int64_t layers = 0;
-  for (std::int64_t i = 0; i < serving.model.layers; ++i) {
+  for (std::int64_t i = serving.first_layer(); i < serving.model.layers; ++i) {
     layers += serving.model.layer(i).is_linear ? 1 : 0;
   }
   const std::int64_t kept = std::max<std::int64_t>(0, linear.kernel - 1) * linear.convolved();
@@ -122,16 +126,17 @@ std::int64_t weight_bytes(const Serving& serving) {
   const auto add_layer = [&](std::int64_t i) {
     const auto layer =
         training::layer_parameters(model, model.layer(i), serving.layout.tensor, model.experts);
-    products += layer.products + layer.experts / serving.layout.gpus();
+    products += layer.products + layer.experts / serving.layout.stage_gpus();
     rest += layer.rest;
   };
-  for (std::int64_t i = 0; i < model.layers; ++i) add_layer(i);
+  for (std::int64_t i = serving.first_layer(); i < model.layers; ++i) add_layer(i);
   if (guesses_by_layer(serving)) {
     add_layer(model.layers - 1);
     products += 2 * model.hidden * model.hidden / serving.layout.tensor;
   }
-  const std::int64_t ends =
-      model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.layout.tensor;
+  // A pipeline's first stage has the words, its last one the head.
+  const bool has_one = model.tied || serving.layout.pipeline > 1;
+  const std::int64_t ends = model.vocab * model.hidden * (has_one ? 1 : 2) / serving.layout.tensor;
   return bytes_of(products, product_type(serving.precision), product_scales(serving.precision)) +
          2 * (rest + ends + model.hidden * model.norm_parts());
 }

@@ -71,8 +71,9 @@ struct Traffic {
   std::vector<Arrival> trace;
 };
 
-/// Of weights and of what they multiply. Float4 is NVIDIA's, a scale for each 16 numbers.
-enum class Precision : std::uint8_t { BFloat16, Float8, Float4 };
+/// Of weights and of what they multiply. Float4 is NVIDIA's, a scale for each 16 numbers. Int4 are
+/// weights alone (GPTQ, AWQ), a scale and a zero for each 128: products are bfloat16's.
+enum class Precision : std::uint8_t { BFloat16, Float8, Float4, Int4 };
 
 /// How the GPUs of an engine share the model. Each group of `tensor` has requests of its own, and
 /// attention for them; experts lie on `expert` parts of all groups.
@@ -80,10 +81,12 @@ struct Layout {
   std::int64_t tensor = 1;  ///< GPUs that share each layer
   std::int64_t data = 1;    ///< groups of those
   std::int64_t expert = 1;
+  std::int64_t pipeline = 1;  ///< stages, each with a part of the layers on GPUs of its own
 
-  std::int64_t gpus() const { return tensor * data; }
+  std::int64_t stage_gpus() const { return tensor * data; }
+  std::int64_t gpus() const { return stage_gpus() * pipeline; }
   /// GPUs that share an expert.
-  std::int64_t expert_tensor() const { return gpus() / expert; }
+  std::int64_t expert_tensor() const { return stage_gpus() / expert; }
 };
 
 /// Engines that compute prompts, and engines that go on from the first token.
@@ -104,11 +107,17 @@ struct Serving {
   std::optional<Apart> apart;  ///< layout and replicas are then of those that go on
   Router router = Router::RoundRobin;
   bool has_nvlink = true;  ///< between GPUs that share layers: the machine's, not the file's
-  bool groups_have_nvlink = true;  ///< between all GPUs of an engine
+  bool groups_have_nvlink = true;  ///< between all GPUs of a stage
+  bool stages_have_nvlink = true;  ///< between all GPUs of an engine
   std::int64_t prefix_ppm = 0;     ///< of a prompt's tokens that the cache has already
   Engine engine;
   Traffic traffic;
 
+  /// Of the last stage, which has as many layers as any, and the head: whatever is told of one GPU
+  /// is told of its. 0 without a pipeline.
+  std::int64_t first_layer() const {
+    return model.layers - (model.layers + layout.pipeline - 1) / layout.pipeline;
+  }
   /// Of all engines.
   std::int64_t gpus() const {
     const std::int64_t prompts = apart ? apart->prefill.gpus() * apart->prefill_engines : 0;

@@ -179,7 +179,7 @@ Program iterations(const Serving& serving, const std::vector<Batch>& batches, co
   Program program = head_of(head);
   const bool alike = serving.layout.data == 1 || exchanges_itself(serving);  // one group says all
   program.processes =
-      static_cast<std::uint32_t>(alike ? serving.layout.tensor : serving.layout.gpus());
+      static_cast<std::uint32_t>(alike ? serving.layout.tensor : serving.layout.stage_gpus());
   program.devices = 1;
   add_default_streams(program);
   add_communicator(serving, program);

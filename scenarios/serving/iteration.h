@@ -62,9 +62,9 @@ ExpertWork expert_work(const Serving& serving, std::int64_t tokens);
 std::int64_t graph_of(const Engine& engine, const Batch& batch);
 
 /// Iterations one behind the other, each a region with its index for a name, on the GPUs of one
-/// engine; batches are those of each of its groups. Graphs are captured before. Times of the host's
-/// own work between them are not in it. Of sums that the engine's own kernels compute there is none
-/// (adds_itself).
+/// engine, or of its pipeline's last stage; batches are those of each of its groups. Graphs are
+/// captured before. Times of the host's own work between them are not in it. Of sums that the
+/// engine's own kernels compute there is none (adds_itself).
 Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
                    const SourceSpot& at);
 

@@ -111,7 +111,8 @@ void read_precision(Reader& reader, const YamlNode* node, Serving& serving) {
   if (node == nullptr) return;
   const Choices<Precision> types{{"bfloat16", Precision::BFloat16},
                                  {"float8", Precision::Float8},
-                                 {"nvfp4", Precision::Float4}};
+                                 {"nvfp4", Precision::Float4},
+                                 {"int4", Precision::Int4}};
   const Choices<bool> cached{{"bfloat16", false}, {"float8", true}};
   if (node->kind == YamlNode::Kind::Scalar) {
     serving.precision = read_choice<Precision>(reader, *node, "precision", types);

@@ -17,10 +17,7 @@ void read_layout(Reader& reader, MapReader& around, const training::Architecture
   read_count(reader, map, "tensor", layout.tensor, kMostGpus);
   read_count(reader, map, "data", layout.data, kMostGpus);
   read_count(reader, map, "expert", layout.expert, kMostGpus);
-  if (map.optional("pipeline") != nullptr) {
-    reader.problems.error(*node, "an engine's pipeline is not simulated",
-                          "'tensor', 'data' and 'expert' are");
-  }
+  read_count(reader, map, "pipeline", layout.pipeline, kMostGpus);
   map.finish();
   if (!map.is_sound() || model.layers == 0) return;
   if (const std::string why = why_not_split(model, layout); !why.empty()) {
@@ -48,6 +45,10 @@ void read_apart(Reader& reader, const YamlNode& node, Serving& serving) {
   serving.apart = apart;
 }
 
+bool has_pipeline(const Serving& serving) {
+  return serving.layout.pipeline > 1 || (serving.apart && serving.apart->prefill.pipeline > 1);
+}
+
 }  // namespace
 
 void read_count(Reader& reader, MapReader& map, std::string_view key, std::int64_t& value,
@@ -67,6 +68,13 @@ void read_placement(Reader& reader, const YamlNode& node, MapReader& map, Servin
       reader.problems.error(*replicas, "'disaggregated' has engines of its own instead");
     }
     read_apart(reader, *apart, serving);
+  }
+  if (has_pipeline(serving) && serving.engine.kind == EngineKind::Foretrace) {
+    reader.problems.error(node, "our engine has no pipeline",
+                          "'kind: vllm', 'sglang' or 'tensorrt-llm'");
+  }
+  if (has_pipeline(serving) && serving.engine.speculative) {
+    reader.problems.error(node, "guessed tokens are not simulated in a pipeline");
   }
   if (serving.gpus() > kMostOfAll) {
     reader.problems.error(

@@ -63,12 +63,12 @@ void HostThread::run(const Gemm& op) {
                                                              : products::Contents::Random};
   const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns,
                           DataType type, Scales scales) {
-    return used(ref, {static_cast<std::uint64_t>(
-                         bytes_of(rows * columns * product.batch, type, scales))});
+    return used(
+        ref, {static_cast<std::uint64_t>(bytes_of(rows * columns * product.batch, type, scales))});
   };
   const UsedMemory memory[] = {
       matrix(op.a, product.m, product.k, product.type, product.scales),
-      matrix(op.b, product.k, product.n, product.type, product.scales),
+      matrix(op.b, product.k, product.n, product.type, second_scales(product.scales)),
       matrix(op.c, product.m, product.n, product.result, Scales::Tensor).write()};
   product.in_graph = capture_ != nullptr;
   const auto finds = [&world = world_](cost::Product made, std::span<const cost::Pass> passes) {

@@ -116,7 +116,7 @@ TEST(Serving, OfEnginesApartSaysWhatIsToldOfOneKindOnly) {
   EXPECT_THAT(ran.out, HasSubstr("request 11"));
   ran = scratch.run("foretrace plan-serving apart.yaml");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("'disaggregated', 'data' and 'expert' are not searched"));
+  EXPECT_THAT(ran.err, HasSubstr("'expert' and 'pipeline' are not searched"));
 }
 
 TEST(Serving, RefusesATypeThatNoGpuOfTheMachineHasWhereverItIs) {

@@ -24,15 +24,17 @@ MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1
           "deepseek-v3": "deepseek-v3", "deepseek-r1-0528": "deepseek-v3", "minimax-m2.5": "minimax-m2.5", "kimi-k2.5": "kimi-k2",
           "glm-4.5-air": "glm-4.5-air", "qwen3.5-397b-a17b": "qwen3.5-397b-a17b", "glm-5": "glm-5", "deepseek-v3.2": "deepseek-v3.2", "qwen3-1.7b": "qwen3-1.7b", "gpt-oss-20b": "gpt-oss-20b",
           "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b", "qwen3-235b-a22b-instruct-2507": "qwen3-235b-a22b"}
-PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
+PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4", "awq-int4": "int4", "gptq-int4": "int4", "awq/gptq": "int4"}
 CHECKPOINTS = {"gpt-oss-120b": "nvfp4", "gpt-oss-20b": "nvfp4", "deepseek-v3": "float8"}  # "as the checkpoint" where not bfloat16
 GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180GB-SXM": "8xB200", "B300-270GB-SXM": "8xB300",
         "GB200-NVL72": "72xGB200/nvl72",
         "GB300-NVL72": "72xGB300/nvl72", "RTX-PRO-6000-96GB": "8xRTX-PRO-6000", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
 LAYOUT = re.compile(r"(prefill workers/tp/pp/dp/moe_tp/moe_ep/batch|decode) (\d+)/(\d+)/(\d+)/(\d+)/(\d+)/(\d+)/\d")
+MOST_LENGTH = 131_072  # of a request, where an engine is told nothing else
 MOST_TOKENS = 600_000  # that a row's requests generate, all together
 # InferenceMAX's client (its README): lengths from 0.8 of what the row says up to that, all as often; ten requests for each at a time.
-ITS_LENGTHS = {(1024, 1024), (1024, 8192), (8192, 1024)}
+# Other rows of the same exports do not name their client, and are asked so, too.
+ITS_SOURCE = "ai-dynamo/aiconfigurator"
 ITS_MEAN, ITS_SPREAD, ITS_REQUESTS = 0.9, "6.4%", 10
 
 
@@ -57,18 +59,19 @@ def scenario(row, architectures):
         return None, "sizes not stated"
     if "SPECULATIVE" in row["notes"]:
         return None, "guesses tokens, and says no acceptance"
-    its = (int(float(row["isl"])), int(float(row["osl"]))) in ITS_LENGTHS
+    its = row["source"].startswith(ITS_SOURCE)
     prompt, output = (round((ITS_MEAN if its else 1) * float(row[key])) for key in ("isl", "osl"))
     spread = f", spread: {ITS_SPREAD}" if its else ""
     requests = many if at_once else max(many, min((ITS_REQUESTS if its else 4) * many, MOST_TOKENS // output))
     most = 256 if at_once else max(256, many)
+    longest = f", max_length: {prompt + output}" if prompt + output > MOST_LENGTH else ""
     return f"""schema_version: 1
 name: point
 serving:
   model: {model}
   precision: {{weights: {precision}, cache: {'float8' if precision != 'bfloat16' else 'bfloat16'}}}
   {places}
-  engine: {{kind: {engine}, max_requests: {most}}}
+  engine: {{kind: {engine}, max_requests: {most}{longest}}}
   traffic: {{arrivals: closed, concurrency: {many}, prompt: {{mean: {prompt}{spread}}}, output: {{mean: {output}{spread}}}, requests: {requests}}}
 """, machine
 
@@ -84,6 +87,10 @@ def placement(row):
         if int(row["pp"] or 1) > 1 or not row["tp"]:
             return None
         tensor, data, expert = int(row["tp"]), int(row["dp"] or 1), int(row["ep"] or 1) or 1
+        if tensor * data == expert * expert > 8:  # counted once for its GPUs and once for its experts: its name says "tp8_ep8"
+            tensor, data = (expert, 1) if data == 1 else (1, expert)
+        elif f"_tp{tensor}_ep{tensor}_" in row["notes"] and tensor * data == expert:  # "tp4_ep4", on 16 GPUs
+            data, expert = 1, tensor
         return parallel(tensor, data, expert) if tensor * data <= 8 else None  # "dp 64" on a machine of eight
     kinds = []
     for _, engines, tensor, stages, data, experts_tensor, expert in LAYOUT.findall(row["notes"]):

@@ -80,8 +80,9 @@ Sizes sizes_of(const Shape& shape) {
       shape.operand_bytes > 0 ? shape.operand_bytes : element_bytes(shape.arithmetic);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
   const double passes = shape.accumulates ? 2 : 1;
-  const double moved = (m * k + k * n) * element + m * n * result * passes;
-  return {element, result, moved * static_cast<double>(shape.batch)};
+  const double first = shape.first_bytes > 0 ? shape.first_bytes : element;
+  const double moved = m * k * first + k * n * element + m * n * result * passes;
+  return {element, first, result, moved * static_cast<double>(shape.batch)};
 }
 
 }  // namespace foretrace::products

@@ -21,6 +21,7 @@ struct Shape {
   std::int64_t batch = 1;
   bool accumulates = false;        ///< beta is not 0: c is read too
   double operand_bytes = 0;        ///< of an element of a or b with its scales; 0: by its type
+  double first_bytes = 0;          ///< of an element of a, where b's has others; 0: as b's
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
   bool is_bf16 = false;            ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
@@ -60,7 +61,8 @@ double flops(const Shape& shape);
 
 /// In bytes.
 struct Sizes {
-  double element = 0;  ///< of an operand, on average
+  double element = 0;  ///< of b's, on average
+  double first = 0;    ///< of a's
   double result = 0;   ///< an element of c
   double moved = 0;    ///< what has to be read and written once, at least
 };

@@ -75,8 +75,8 @@ double own_sums_seconds(const Serving& serving, const Machine& machine, const Ba
   const Layout& layout = serving.layout;
   const auto rows = static_cast<double>(summed_bytes(serving, batch.tokens()));
   const double link = machine.get(Param::NvlinkBandwidth).value;
-  const std::int64_t layers =
-      serving.model.layers + (guesses_by_layer(serving) ? serving.engine.guesses() : 0);
+  const std::int64_t layers = serving.model.layers - serving.first_layer() +
+                              (guesses_by_layer(serving) ? serving.engine.guesses() : 0);
   double seconds = 0;
   if (adds_itself(serving, batch.tokens())) {
     const double read = static_cast<double>(layout.tensor - 1) * rows / link;
@@ -88,6 +88,25 @@ double own_sums_seconds(const Serving& serving, const Machine& machine, const Ba
     seconds += 2 * expert_layers * (kBase + times * rows / link);
   }
   return seconds;
+}
+
+/// Of y = x W^T, whose weights are not in the level-2 cache.
+struct Linear {
+  Precision precision = Precision::BFloat16;
+  std::int64_t outputs = 1, inputs = 1, rows = 1, batch = 1;
+};
+double linear_seconds(const Machine& machine, const Linear& of) {
+  Reading read{machine};
+  cost::Product asked{.type = product_type(of.precision),
+                      .scales = product_scales(of.precision),
+                      .result = DataType::BFloat16,
+                      .m = of.outputs,
+                      .n = of.rows,
+                      .k = of.inputs,
+                      .transposes_a = true,
+                      .batch = of.batch};
+  asked.cached_eighths = 0;
+  return to_seconds(cost::gemm_cost(read, asked).alone);
 }
 
 /// What a layer's experts take longer than two products of cuBLAS, an activation, a softmax and a
@@ -108,17 +127,7 @@ double around_experts_seconds(const Serving& serving, const Machine& machine, co
   }
   const ExpertWork work = expert_work(serving, batch.tokens());
   const auto product = [&](std::int64_t outputs, std::int64_t inputs) {
-    Reading read{machine};
-    cost::Product asked{.type = product_type(serving.precision),
-                        .scales = product_scales(serving.precision),
-                        .result = DataType::BFloat16,
-                        .m = outputs,
-                        .n = work.rows,
-                        .k = inputs,
-                        .transposes_a = true};
-    asked.batch = work.experts;
-    asked.cached_eighths = 0;
-    return to_seconds(cost::gemm_cost(read, asked).alone);
+    return linear_seconds(machine, {serving.precision, outputs, inputs, work.rows, work.experts});
   };
   const std::int64_t hidden = serving.model.hidden;
   const double products = product(2 * work.width, hidden) + product(hidden, work.width);
@@ -191,7 +200,7 @@ std::vector<RegionTime> in_child(const std::function<Timeline()>& simulated) {
 IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
                                const std::vector<RegionTime>& times)
     : serving_{serving}, machine_{machine}, own_{own_work(serving.engine.kind)} {
-  for (std::int64_t i = 0; i < serving.model.layers; ++i) {
+  for (std::int64_t i = serving.first_layer(); i < serving.model.layers; ++i) {
     const training::Layer layer = serving.model.layer(i);
     if (layer.has_experts) ++expert_layers_;
     const auto found =
@@ -301,6 +310,21 @@ Time IterationTimes::of(const Batch& batch) const {
                       own_.request * static_cast<double>(batch.requests()) +
                       own_.token * static_cast<double>(batch.chunk_tokens);
   return with_experts_band(serving_, later(time, host));
+}
+
+Time IterationTimes::of_stage(const Batch& batch) const {
+  static const double kBase = constant("serving.one_step_sum");
+  const training::Architecture& model = serving_.model;
+  const double head = linear_seconds(
+      machine_,
+      {Precision::BFloat16, model.vocab / serving_.layout.tensor, model.hidden, batch.requests()});
+  const double link = serving_.stages_have_nvlink ? machine_.get(Param::NvlinkBandwidth).value
+                                                  : nccl::nic_bytes_per_second(machine_);
+  const bool crosses = !serving_.stages_have_nvlink && machine_.has(Param::NcclNetExchangeBase);
+  const double base = crosses ? machine_.get(Param::NcclNetExchangeBase).value : kBase;
+  const double handed = base + static_cast<double>(summed_bytes(serving_, batch.tokens())) / link;
+  const Time last = of(batch);
+  return at_least(later(last, handed - head), {handed, handed, handed});
 }
 
 }  // namespace foretrace::serving

@@ -45,6 +45,8 @@ class IterationTimes {
 
   /// The engine's own work on the host included.
   Time of(const Batch& batch) const;
+  /// Of a pipeline's other stages, which have no head and hand their rows on over a link.
+  Time of_stage(const Batch& batch) const;
 
  private:
   struct Point {

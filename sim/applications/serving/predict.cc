@@ -21,7 +21,8 @@ bool has_nvlink(const Machine& machine, std::int64_t gpus) {
 Serving on_machine(Serving serving, const Machine& machine) {
   const Layout& layout = serving.layout;
   serving.has_nvlink = has_nvlink(machine, layout.tensor);
-  serving.groups_have_nvlink = has_nvlink(machine, layout.gpus());
+  serving.groups_have_nvlink = has_nvlink(machine, layout.stage_gpus());
+  serving.stages_have_nvlink = has_nvlink(machine, layout.gpus());
   if (layout.tensor > 1 && layout.data > 1 && !exchanges_itself(serving)) {
     throw UsageError{
         fmt::format("{}: {} groups of {} GPUs that NVLink does not join, or of our own engine, are "
@@ -57,7 +58,7 @@ double transfer_seconds(const Serving& prompts, const Serving& engines, const Ma
       in_node ? machine.get(Param::NvlinkBandwidth).value : nccl::nic_bytes_per_second(machine);
   Serving whole = prompts;
   whole.layout = {};
-  const std::int64_t senders = std::min(prompts.layout.tensor, engines.layout.gpus());
+  const std::int64_t senders = std::min(prompts.layout.tensor, engines.layout.stage_gpus());
   const std::int64_t bytes = cache_bytes(whole) * tokens + state_bytes(whole);
   return static_cast<double>(bytes) / static_cast<double>(senders) / link;
 }
@@ -109,12 +110,17 @@ Predicted predict(const std::vector<Serving>& kinds, const Machine& machine,
     predicted.cache_tokens = tokens;
     predicted.is_limited = serving.engine.cache_tokens == tokens;
   }
+  const std::int64_t client_ns =
+      round_to_ns(seconds_to_duration(own_work(serving.engine.kind).front));
   const auto served = [&](double Time::*end) {
     const auto engines = [&](std::size_t i) {
-      return Engines{kinds[i], blocks[i],
-                     [&times, i, end](const Batch& batch) { return times[i].of(batch).*end; }};
+      return Engines{
+          kinds[i], blocks[i],
+          [&times, i, end](const Batch& batch) { return times[i].of(batch).*end; },
+          [&times, i, end](const Batch& batch) { return times[i].of_stage(batch).*end; }};
     };
     Fleet fleet{engines(kinds.size() - 1)};
+    fleet.client_ns = client_ns;
     if (kinds.size() > 1) {
       fleet.prompts = engines(0);
       fleet.transfer_seconds = [&](std::int64_t tokens) {

@@ -18,7 +18,8 @@ std::int64_t Scheduler::blocks_of(std::int64_t tokens) const {
 }
 
 bool Scheduler::takes(Request& request, std::int64_t tokens) {
-  const std::int64_t more = blocks_of(request.computed + tokens) - request.blocks;
+  const std::int64_t more =
+      blocks_of(request.computed + request.under_way + tokens) - request.blocks;
   if (more > free_) return false;
   if (more > 0) {
     free_ -= more;
@@ -34,8 +35,8 @@ void Scheduler::release(Request& request) {
 
 /// Tokens that a request would compute next; one that decodes has guesses, but none beyond its end.
 std::int64_t Scheduler::wanted(const Request& request) const {
-  const std::int64_t missing = request.missing();
-  if (missing > 1 || request.generated == 0) return missing;
+  const std::int64_t left = request.left();
+  if (left != 1 || request.generated == 0) return left;
   return 1 + std::min(serving_.engine.guesses(), request.output - request.generated - 1);
 }
 
@@ -54,10 +55,14 @@ std::int64_t Scheduler::accepted(const Request& request, std::int64_t guesses) c
   return count;
 }
 
-/// The request admitted last computes all of its tokens again.
-std::uint32_t Scheduler::preempt() {
-  const std::uint32_t victim = running_.back();
-  running_.pop_back();
+/// The request admitted last, behind the first of them, computes all of its tokens again. None is
+/// taken out of an iteration that is under way.
+std::optional<std::uint32_t> Scheduler::preempt(std::size_t first) {
+  std::size_t last = running_.size();
+  while (last > first && requests_[running_[last - 1]].under_way > 0) --last;
+  if (last == first) return {};
+  const std::uint32_t victim = running_[last - 1];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(last - 1));
   Request& request = requests_[victim];
   release(request);
   request.computed = 0;
@@ -74,9 +79,11 @@ bool Scheduler::run_on(std::vector<Share>& shares, std::int64_t& budget) {
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     const std::uint32_t id = running_[i];
     std::int64_t tokens = std::min(wanted(requests_[id]), budget);
+    if (tokens <= 0) continue;  // its token is under way
     while (tokens > 0 && !takes(requests_[id], tokens)) {
+      const std::optional<std::uint32_t> victim = preempt(i);
       preempted = true;
-      if (preempt() == id) tokens = 0;
+      if (victim.value_or(id) == id) tokens = 0;
     }
     if (tokens == 0) break;
     shares.push_back({id, tokens});
@@ -105,14 +112,20 @@ void Scheduler::admit(std::vector<Share>& shares, std::int64_t& budget) {
 
 std::vector<Share> Scheduler::next() {
   victims_.clear();
+  std::vector<Share> shares = chosen();
+  for (const auto& [id, tokens] : shares) requests_[id].under_way += tokens;
+  return shares;
+}
+
+std::vector<Share> Scheduler::chosen() {
   std::vector<Share> shares;
   std::int64_t budget = serving_.engine.max_batched_tokens;
   // SGLang computes prompts in iterations of their own, and those first.
   const bool apart = serving_.engine.kind == EngineKind::Sglang;
   if (apart) {
     for (const std::uint32_t id : running_) {
-      if (requests_[id].missing() < 2 || budget == 0) continue;
-      const std::int64_t tokens = std::min(requests_[id].missing(), budget);
+      if (requests_[id].left() < 2 || budget == 0) continue;
+      const std::int64_t tokens = std::min(requests_[id].left(), budget);
       if (!takes(requests_[id], tokens)) continue;
       shares.push_back({id, tokens});
       budget -= tokens;
@@ -131,6 +144,7 @@ std::vector<std::uint32_t> Scheduler::finish(const std::vector<Share>& shares,
     Request& request = requests_[id];
     const bool decodes = request.missing() == 1;
     const std::int64_t more = decodes ? accepted(request, tokens - 1) : 0;
+    request.under_way -= tokens;
     request.computed += decodes ? 1 + more : tokens;
     if (request.missing() > 0) continue;
     request.generated += 1 + more;
@@ -148,8 +162,9 @@ std::vector<std::uint32_t> Scheduler::finish(const std::vector<Share>& shares,
 Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& requests) {
   Batch batch;
   for (const auto& [id, tokens] : shares) {
-    const std::int64_t cached = requests[id].computed;
-    if (tokens == 1 || requests[id].missing() == 1) {
+    const Request& request = requests[id];
+    const std::int64_t cached = request.computed + request.under_way - tokens;
+    if (tokens == 1 || request.prompt + request.generated - cached == 1) {
       ++batch.decodes;
       batch.guesses += tokens - 1;
       batch.decode_keys += cached + tokens;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "scenarios/serving/iteration.h"
@@ -15,7 +16,8 @@ struct Request {
   std::int64_t arrival_ns = 0;
   std::int64_t prompt = 1, output = 1;
   std::int64_t generated = 0;
-  std::int64_t computed = 0;  ///< tokens whose keys and values are in the cache
+  std::int64_t computed = 0;   ///< tokens whose keys and values are in the cache
+  std::int64_t under_way = 0;  ///< tokens that iterations compute which have not ended
   std::int64_t blocks = 0;
   std::int64_t preempted = 0;  ///< times
   std::vector<std::int64_t> token_ns;
@@ -23,6 +25,7 @@ struct Request {
   std::vector<std::int64_t> preempted_ns;
 
   std::int64_t missing() const { return prompt + generated - computed; }
+  std::int64_t left() const { return missing() - under_way; }
 };
 
 /// Tokens that a request computes in an iteration.
@@ -45,6 +48,8 @@ class Scheduler {
 
   void add(std::uint32_t request) { waiting_.push_back(request); }
   bool is_busy() const { return !waiting_.empty() || !running_.empty(); }
+  /// Of the next iteration; in a pipeline earlier ones may still be under way, whose requests have
+  /// their next token in a later one, and their prompts' next chunk in this one.
   std::vector<Share> next();
   /// The iteration's tokens are there. The requests that leave with it.
   std::vector<std::uint32_t> finish(const std::vector<Share>& shares, std::int64_t now_ns);
@@ -61,7 +66,8 @@ class Scheduler {
   std::int64_t wanted(const Request& request) const;
   std::int64_t accepted(const Request& request, std::int64_t guesses) const;
   bool takes(Request& request, std::int64_t tokens);
-  std::uint32_t preempt();
+  std::vector<Share> chosen();
+  std::optional<std::uint32_t> preempt(std::size_t first);
   bool run_on(std::vector<Share>& shares, std::int64_t& budget);
   void admit(std::vector<Share>& shares, std::int64_t& budget);
   void release(Request& request);
@@ -75,7 +81,7 @@ class Scheduler {
   std::int64_t preemptions_ = 0;
 };
 
-/// What the shares are as a batch.
+/// What the shares are as a batch, once next() has said them.
 Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& requests);
 
 }  // namespace foretrace::serving

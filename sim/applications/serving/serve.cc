@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <queue>
 #include <set>
 
 #include "scenarios/base/text/errors.h"
+#include "scenarios/serving/random_numbers.h"
 
 namespace foretrace::serving {
 namespace {
+
+constexpr std::uint64_t kClients = std::uint64_t{1} << 62U;  // streams of the traffic are below
 
 std::int64_t nanoseconds(double seconds) {
   return std::max<std::int64_t>(1, std::llround(seconds * 1e9));
@@ -20,7 +24,10 @@ std::int64_t nanoseconds(double seconds) {
 /// Requests come in the order of the traffic; those of a closed loop when one has ended.
 class Source {
  public:
-  explicit Source(const std::vector<Arrival>& arrivals) : arrivals_{arrivals} {
+  Source(const std::vector<Arrival>& arrivals, const Fleet& fleet)
+      : arrivals_{arrivals},
+        answers_after_ns_{fleet.client_ns},
+        seed_{fleet.engines.serving.traffic.seed} {
     while (known_ < arrivals.size() && arrivals[known_].at_ns) ++known_;
     for (std::size_t i = 0; i < known_; ++i) times_.push_back(*arrivals[i].at_ns);
   }
@@ -36,11 +43,25 @@ class Source {
     return request;
   }
   void ended(std::int64_t now_ns) {
-    if (times_.size() < arrivals_.size()) times_.push_back(now_ns);
+    if (times_.size() == arrivals_.size()) return;
+    const std::int64_t at_ns = now_ns + drawn_ns();
+    times_.insert(std::ranges::upper_bound(times_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                           times_.end(), at_ns),
+                  at_ns);
   }
 
  private:
+  /// Until a client has its last token and the next request has come; exponential.
+  std::int64_t drawn_ns() const {
+    if (answers_after_ns_ == 0) return 0;
+    RandomNumbers random{seed_, kClients + times_.size()};
+    return static_cast<std::int64_t>(std::ldexp(static_cast<double>(random.exponential()), -32) *
+                                     static_cast<double>(answers_after_ns_));
+  }
+
   const std::vector<Arrival>& arrivals_;
+  std::int64_t answers_after_ns_;
+  std::uint64_t seed_;
   std::vector<std::int64_t> times_;
   std::size_t known_ = 0, next_ = 0;
 };
@@ -48,9 +69,13 @@ class Source {
 struct Engine {
   const Engines* kind = nullptr;
   std::vector<Scheduler> groups;
-  std::vector<std::vector<Share>> shares;  ///< of the iteration that runs, of each group
-  bool runs = false;
-  std::vector<std::uint32_t> ended;  ///< requests
+  struct Running {
+    std::int64_t end_ns = 0;
+    std::vector<std::vector<Share>> shares;  ///< of each group
+  };
+  std::deque<Running> running;        ///< iterations, one in each stage of a pipeline at most
+  std::vector<std::int64_t> free_ns;  ///< from when on a stage takes the next one
+  std::vector<std::uint32_t> ended;   ///< requests
   Served served;
 };
 
@@ -59,7 +84,7 @@ std::size_t load_of(const Scheduler& group) { return group.running() + group.wai
 class Run {
  public:
   Run(const Fleet& fleet, const std::vector<Arrival>& arrivals, std::size_t most)
-      : fleet_{fleet}, total_{arrivals.size()}, most_{most}, source_{arrivals} {
+      : fleet_{fleet}, total_{arrivals.size()}, most_{most}, source_{arrivals, fleet} {
     requests_.reserve(arrivals.size());
     if (fleet.prompts) add(*fleet.prompts, true);
     first_ = engines_.size();
@@ -104,7 +129,7 @@ class Run {
       for (std::int64_t group = 0; group < kind.serving.layout.data; ++group) {
         engine.groups.emplace_back(kind.serving, kind.blocks, requests_, only_prompts);
       }
-      engine.shares.resize(engine.groups.size());
+      engine.free_ns.resize(static_cast<std::size_t>(kind.serving.layout.pipeline));
       engine.served.blocks = kind.blocks * kind.serving.layout.data;
     }
   }
@@ -182,25 +207,41 @@ class Run {
     }
   }
 
+  /// Iterations follow each other through the stages; none overtakes another.
   void start(std::size_t index, std::int64_t now_ns) {
     Engine& engine = engines_[index];
-    if (engine.runs) return;
-    Iteration iteration{.begin_ns = now_ns};
-    double seconds = 0;
-    for (std::size_t i = 0; i < engine.groups.size(); ++i) {
-      Scheduler& group = engine.groups[i];
-      engine.shares[i] = group.is_busy() ? group.next() : std::vector<Share>{};
-      note_changes(group, engine.shares[i], now_ns);
-      if (engine.shares[i].empty()) continue;
-      const Batch batch = batch_of(engine.shares[i], requests_);
+    if (engine.running.size() == engine.free_ns.size()) return;
+    if (engine.free_ns.front() > now_ns) {
+      ends_.emplace(engine.free_ns.front(), index);
+      return;
+    }
+    Iteration iteration{};
+    double seconds = 0, of_a_stage = 0;
+    Engine::Running made;
+    for (Scheduler& group : engine.groups) {
+      const auto& shares =
+          made.shares.emplace_back(group.is_busy() ? group.next() : std::vector<Share>{});
+      note_changes(group, shares, now_ns);
+      if (shares.empty()) continue;
+      const Batch batch = batch_of(shares, requests_);
       seconds = std::max(seconds, engine.kind->seconds_of(batch));
+      if (engine.free_ns.size() > 1) {
+        of_a_stage = std::max(of_a_stage, engine.kind->stage_seconds_of(batch));
+      }
       iteration.batch.add(batch);
       iteration.running += static_cast<std::int64_t>(group.running());
       iteration.waiting += static_cast<std::int64_t>(group.waiting());
       iteration.blocks += group.used_blocks();
     }
     if (iteration.batch.tokens() == 0) return;
-    iteration.end_ns = now_ns + nanoseconds(seconds);
+    std::int64_t at_ns = now_ns;
+    for (std::size_t stage = 0; stage < engine.free_ns.size(); ++stage) {
+      const bool is_last = stage + 1 == engine.free_ns.size();
+      iteration.begin_ns = std::max(at_ns, engine.free_ns[stage]);
+      at_ns = iteration.begin_ns + nanoseconds(is_last ? seconds : of_a_stage);
+      engine.free_ns[stage] = at_ns;
+    }
+    iteration.end_ns = made.end_ns = at_ns;
     if (engine.served.iterations.size() == most_) {
       throw UsageError{
           fmt::format("more than {} iterations of the engine: too long to be simulated\n"
@@ -209,27 +250,36 @@ class Run {
                       most_)};
     }
     engine.served.iterations.push_back(iteration);
-    engine.runs = true;
-    ends_.emplace(iteration.end_ns, index);
+    engine.running.push_back(std::move(made));
+    ends_.emplace(at_ns, index);
+    if (engine.running.size() < engine.free_ns.size()) ends_.emplace(engine.free_ns[0], index);
   }
 
+  /// Iterations of an engine that have ended by now.
   void finish(std::size_t index, std::int64_t now_ns) {
     Engine& engine = engines_[index];
-    engine.runs = false;
     touched_.insert(index);
-    for (std::size_t i = 0; i < engine.groups.size(); ++i) {
-      std::vector<std::uint32_t> left;
-      change_load(index, i, [&] { left = engine.groups[i].finish(engine.shares[i], now_ns); });
-      for (const std::uint32_t id : left) {
-        const Request& request = requests_[id];
-        if (request.generated < request.output) {
-          handed_.emplace(now_ns + nanoseconds(fleet_.transfer_seconds(request.computed)), id);
-          continue;
-        }
-        engine.ended.push_back(id);
-        ++done_;
-        source_.ended(now_ns);
+    while (!engine.running.empty() && engine.running.front().end_ns <= now_ns) {
+      const Engine::Running ended = std::move(engine.running.front());
+      engine.running.pop_front();
+      for (std::size_t i = 0; i < engine.groups.size(); ++i) {
+        std::vector<std::uint32_t> left;
+        change_load(index, i, [&] { left = engine.groups[i].finish(ended.shares[i], now_ns); });
+        leave(engine, left, now_ns);
       }
+    }
+  }
+
+  void leave(Engine& engine, const std::vector<std::uint32_t>& left, std::int64_t now_ns) {
+    for (const std::uint32_t id : left) {
+      const Request& request = requests_[id];
+      if (request.generated < request.output) {
+        handed_.emplace(now_ns + nanoseconds(fleet_.transfer_seconds(request.computed)), id);
+        continue;
+      }
+      engine.ended.push_back(id);
+      ++done_;
+      source_.ended(now_ns);
     }
   }
 

@@ -9,6 +9,7 @@
 
 namespace foretrace::serving {
 
+/// In a pipeline its part on the last stage.
 struct Iteration {
   std::int64_t begin_ns = 0, end_ns = 0;
   Batch batch;                                        ///< of all groups of the engine
@@ -31,6 +32,8 @@ struct Engines {
   std::int64_t blocks = 0;  ///< of a group's cache
   /// Of an iteration in which the group that has most to do has such a batch.
   std::function<double(const Batch&)> seconds_of;
+  /// The same of each stage of a pipeline but the last one, with what it takes to hand rows on.
+  std::function<double(const Batch&)> stage_seconds_of = {};
 };
 
 /// Engines that answer requests. With `prompts` these compute prompts and first tokens, and the
@@ -39,6 +42,9 @@ struct Fleet {
   Engines engines;
   std::optional<Engines> prompts = {};
   std::function<double(std::int64_t)> transfer_seconds = {};
+  /// Of a closed loop: from an engine's last token of a request to the client's next request there,
+  /// on average.
+  std::int64_t client_ns = 0;
 };
 
 /// Of each engine, those of `prompts` first. Throws UsageError where a request needs more than the

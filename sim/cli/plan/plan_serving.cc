@@ -73,11 +73,11 @@ serving::Serving read_asked(const PlanServingOptions& options, const std::string
   const auto scenario = read_serving_scenario(text, asked, options.parameters);
   if (!scenario) throw UsageError{fmt::format("{}: no scenario with 'serving'", asked)};
   const serving::Layout& layout = scenario->serving.layout;
-  if (scenario->serving.apart || layout.data > 1 || layout.expert > 1) {
-    throw UsageError{
-        fmt::format("{}: 'disaggregated', 'data' and 'expert' are not searched: engines are laid "
-                    "out by 'tensor' and 'replicas' here; 'foretrace simulate' takes the file",
-                    asked)};
+  if (scenario->serving.apart || layout.data > 1 || layout.expert > 1 || layout.pipeline > 1) {
+    throw UsageError{fmt::format(
+        "{}: 'disaggregated', 'data', 'expert' and 'pipeline' are not searched: engines "
+        "are laid out by 'tensor' and 'replicas' here; 'foretrace simulate' takes the file",
+        asked)};
   }
   print_error("{}", render(scenario->warnings, text));
   print_error("{}", serving::engine_note(scenario->serving));

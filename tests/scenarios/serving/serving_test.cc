@@ -266,6 +266,42 @@ TEST(ServingIterations, HaveARegionForEachBatchAndTheModelsProducts) {
   EXPECT_NEAR(flops / expected, 1, 1e-4);
 }
 
+TEST(ServingMemory, OfAPipelineIsThatOfTheLastStage) {
+  const Serving whole = read("engine: {kind: vllm}, ");
+  const Serving three = read("parallel: {tensor: 2, pipeline: 3}, engine: {kind: vllm}, ");
+  EXPECT_EQ(three.gpus(), 6);
+  EXPECT_EQ(three.first_layer(), 32 - 11);
+  EXPECT_EQ(cache_bytes(three), cache_bytes(whole) / 32 * 11 / 2);
+  const std::int64_t head = std::int64_t{128'256} * 4096, norm = 4096;
+  const std::int64_t layer = (8'030'261'248 - 2 * head - norm) / 32, norms = 2 * 4096;
+  EXPECT_EQ(weight_bytes(three), 2 * (11 * ((layer - norms) / 2 + norms) + head / 2 + norm));
+}
+
+TEST(ServingMemory, OfFourBitsIsTheirScalesAndZerosWithThem) {
+  const std::int64_t head = std::int64_t{128'256} * 4096, norms = 266'240;
+  const std::int64_t products = 8'030'261'248 - 2 * head - norms;
+  EXPECT_EQ(weight_bytes(read("precision: int4, ")), products * 17 / 32 + 2 * (2 * head + norms));
+}
+
+TEST(ServingIterations, OfFourBitWeightsAreProductsOfBfloat16) {
+  const auto made = read_serving_scenario(
+      scenario(fmt::format("{{model: llama3-8b, precision: int4, engine: {{kind: vllm}}, "
+                           "traffic: {}}}",
+                           kTraffic)),
+      "a.yaml");
+  std::size_t packed = 0, casts = 0;
+  for_each_op(made->program, [&](const HostThread&, const Op& op, Around) {
+    if (const auto* product = std::get_if<Gemm>(&op.kind)) {
+      EXPECT_EQ(product->type, DataType::BFloat16);
+      packed += product->scales == Scales::Packed ? 1 : 0;
+    }
+    const auto* kernel = std::get_if<LibraryKernel>(&op.kind);
+    casts += kernel != nullptr && kernel->kernel == KernelKind::Narrow ? 1 : 0;
+  });
+  EXPECT_EQ(packed, batches_of(grid_of(made->serving)).size() * 4 * 32) << "all but the head";
+  EXPECT_EQ(casts, 0u) << "rows stay as they are";
+}
+
 TEST(ServingIterations, AreSummedByNcclWhereTheEngineHasNoKernelForIt) {
   Serving serving = read("parallel: {tensor: 2}, engine: {kind: vllm}, ");
   EXPECT_TRUE(adds_itself(serving, 1024));
@@ -281,7 +317,12 @@ TEST(ServingLayout, IsReadWithWhatCannotBe) {
   EXPECT_EQ(one.router, Router::LeastLoaded);
   EXPECT_THAT(refusal("parallel: {data: 2}, "), HasSubstr("as 'replicas'"));
   EXPECT_THAT(refusal("parallel: {expert: 2}, "), HasSubstr("'expert' is for networks of experts"));
-  EXPECT_THAT(refusal("parallel: {pipeline: 2}, "), HasSubstr("pipeline is not simulated"));
+  EXPECT_THAT(refusal("parallel: {pipeline: 2}, "), HasSubstr("our engine has no pipeline"));
+  EXPECT_THAT(refusal("parallel: {pipeline: 33}, engine: {kind: vllm}, "),
+              HasSubstr("32 layers cannot be split over 33"));
+  EXPECT_THAT(refusal("parallel: {pipeline: 2}, engine: {kind: vllm, speculative: {acceptance: "
+                      "70%}}, "),
+              HasSubstr("guessed tokens are not simulated in a pipeline"));
   EXPECT_THAT(refusal("parallel: {tensor: 32}, replicas: 4096, "), HasSubstr("131072 GPUs in all"));
   EXPECT_THAT(refusal("replicas: 2, disaggregated: {prefill: {}, decode: {}}, "),
               HasSubstr("engines of its own"));
