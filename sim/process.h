@@ -20,6 +20,7 @@
 #include "sim/engine/engine.h"
 #include "sim/host/memory_pool.h"
 #include "sim/host/semaphore.h"
+#include "sim/host/touched_pages.h"
 
 namespace foretrace::sim {
 
@@ -97,11 +98,12 @@ struct Process final : Context {
     bool by_graph = false;   ///< kept until the graph goes
   };
   std::map<std::pair<CommId, BufferId>, Registration> registrations;
-  std::vector<HostRead> host_reads;  ///< by BufferId
-  std::uint32_t host_frees = 0;      ///< calls of cudaFreeHost so far
-  std::vector<Level2> level2;        ///< by device
-  std::vector<MemoryPool> pools;     ///< by device
-  std::vector<TimePoint> cleared;    ///< by device: until then memory that was freed is cleared
+  std::vector<HostRead> host_reads;   ///< by BufferId
+  std::vector<TouchedPages> touched;  ///< by BufferId: of fresh memory
+  std::uint32_t host_frees = 0;       ///< calls of cudaFreeHost so far
+  std::vector<Level2> level2;         ///< by device
+  std::vector<MemoryPool> pools;      ///< by device
+  std::vector<TimePoint> cleared;     ///< by device: until then memory that was freed is cleared
   std::uint64_t host_bytes_touched = 0;
   TimePoint host_copies_until{};  ///< one thread's copy from host to host after the other's
 };

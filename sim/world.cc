@@ -91,6 +91,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
     process.pinned.resize(program.buffers.size());
     process.host_reads.resize(program.buffers.size());
+    process.touched.resize(program.buffers.size());
     warm_cache(program, machine, process);
     process.pools.resize(program.devices);
     process.cleared.resize(program.devices);

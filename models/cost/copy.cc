@@ -79,6 +79,10 @@ bool travels_with_the_call(Reading& read, const Copy& copy) {
   return copy.route == Route::PageableToDevice && copy.size <= read.size(SmallPageableLimit);
 }
 
+bool is_fetched_in_pieces(Reading& read, const Copy& copy) {
+  return copy.route == Route::DeviceToPageable && copy.size > read.size(SmallPageableLimit);
+}
+
 Duration stage_time(Reading& read, const Copy& copy, Bytes size) {
   const auto time = [&](Bytes of, Param rate) {
     return at_rate(of, std::min(read.rate(rate), read.rate(H2dBandwidth)));
@@ -106,8 +110,9 @@ Duration copy_call_time(Reading& read, const Call& call, const Copy& copy) {
   const Duration time = call_time(read, call);
   if (copy.route == Route::HostToHost) {  // the driver's own memcpy
     const double memory = read.rate(HostCopyBandwidth);
-    if (!copy.from_cache || !read.has(HostCopyCached)) return time + at_rate(copy.size, memory);
-    return time + at_rate(copy.size, std::max(memory, read.rate(HostCopyCached)));
+    const bool cached = copy.from_cache && read.has(HostCopyCached);
+    const double rate = cached ? std::max(memory, read.rate(HostCopyCached)) : memory;
+    return time + at_rate(copy.size, rate) + touch_time(read, copy.fresh);
   }
   if (copy.staged.count > 0) {
     // Memory to stage in is one more thing to ask for: 110 to 270 KiB take 1 to 2 us more than
@@ -163,7 +168,9 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {};  // no engine takes part
   }
   const Duration latency = read.time(D2hLatency);
-  if (copy.to_fresh) return {latency, copy.size, FreshD2hBandwidth};
+  if (copy.fresh.count > copy.size.count - copy.fresh.count) {
+    return {latency, copy.size, FreshD2hBandwidth};
+  }
   // The first pieces do not overlap with anything.
   const Bytes first = std::min(copy.size, read.size(PageableD2hFirst));
   return {latency + at_rate(first, read.rate(PageableD2hFirstBandwidth)), copy.size - first,

@@ -24,7 +24,7 @@ struct Copy {
   Bytes size;
   bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
   bool from_core = false;   ///< and the copy before read it, too: the core's own cache has it
-  bool to_fresh = false;    ///< into pageable memory whose pages were never touched
+  Bytes fresh{};            ///< goes into pages of pageable memory that were never touched
   Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
 };
 
@@ -66,6 +66,9 @@ Param copy_call(Route route);
 /// How much of an upload from pageable memory the driver stages during the call, behind a busy
 /// stream: all of it up to a limit, then nobody waits for the copy.
 Bytes staged_during_the_call(Reading& read, const Copy& copy);
+
+/// Whether the driver fetches a copy to pageable memory through memory of its own, piece by piece.
+bool is_fetched_in_pieces(Reading& read, const Copy& copy);
 
 /// Up to here a copy from pageable memory travels in the command stream: the host does not wait.
 bool travels_with_the_call(Reading& read, const Copy& copy);

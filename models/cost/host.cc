@@ -141,9 +141,12 @@ Duration poll_time(Reading& read, const Call& query, Duration interval) {
   return std::max(call_time(read, query), interval);
 }
 
-Duration fill_time(Reading& read, Bytes size, bool is_fresh) {
-  const Duration time = at_rate(size, read.rate(Param::HostFillBandwidth));
-  return is_fresh ? time + at_rate(size, read.rate(Param::HostTouchBandwidth)) : time;
+Duration touch_time(Reading& read, Bytes fresh) {
+  return fresh.count > 0 ? at_rate(fresh, read.rate(Param::HostTouchBandwidth)) : Duration{0};
+}
+
+Duration fill_time(Reading& read, Bytes size, Bytes fresh) {
+  return at_rate(size, read.rate(Param::HostFillBandwidth)) + touch_time(read, fresh);
 }
 
 Duration capture_time(Reading& read, std::size_t calls) {

@@ -67,8 +67,11 @@ Duration enable_peer_time(Reading& read, bool is_done, bool switches_device);
 /// From one poll of an event to the next: `interval` apart, or as fast as the query returns.
 Duration poll_time(Reading& read, const Call& query, Duration interval);
 
-/// Writes `size` of random numbers; `is_fresh`: into pages that were never touched.
-Duration fill_time(Reading& read, Bytes size, bool is_fresh);
+/// What the first touch of `fresh` bytes of new memory takes beyond the writing.
+Duration touch_time(Reading& read, Bytes fresh);
+
+/// Writes `size` of random numbers, `fresh` of them into pages that were never touched.
+Duration fill_time(Reading& read, Bytes size, Bytes fresh);
 
 // ---- CUDA graphs
 

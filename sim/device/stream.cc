@@ -9,6 +9,13 @@
 namespace foretrace::sim {
 namespace {
 
+/// Copies of a kind go one after the other. What the driver fetches piece by piece leaves the
+/// engine to others between its pieces, and waits for its like alone.
+std::uint32_t engine_of(const CopyWork& copy) {
+  constexpr auto kPieces = static_cast<std::uint32_t>(CopyEngineKind::PeerToPeer) + 1;
+  return copy.in_pieces ? kPieces : static_cast<std::uint32_t>(copy.engine);
+}
+
 cost::Entry entry_of(const Work::What& what) {
   using cost::Entry;
   const auto no_time = [](const auto&) { return Entry::NoTime; };
@@ -207,7 +214,7 @@ void StreamQueue::begin(const Work& work) {
   const auto begin_copy = [&](const CopyWork& copy) {
     state_ = State::Running;
     leave_hardware_queue();
-    device_.acquire_copy_engine(static_cast<std::uint32_t>(copy.engine), *this);
+    device_.acquire_copy_engine(engine_of(copy), *this);
   };
   const auto begin_nccl = [&](const NcclWork& nccl) {
     state_ = State::Running;
@@ -339,7 +346,7 @@ void StreamQueue::finish(cost::Before what) {
   const Work& work = queue_.front();
   record_spans(work);
   const auto* copy = std::get_if<CopyWork>(&work.what);
-  const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
+  const auto engine = copy != nullptr ? engine_of(*copy) : 0;
   previous_ = what;
   if (copy != nullptr) previous_copy_ = {copy->engine, copy->size, copy->in_stream};
   event_between_ = false;

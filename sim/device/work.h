@@ -75,6 +75,7 @@ struct CopyWork {
   ChunkRoute chunks;
   Bytes size;
   bool in_stream = false;    ///< travels among the stream's commands
+  bool in_pieces = false;    ///< the driver fetches it piece by piece: others get the engine, too
   Duration latency;          ///< fixed part, before the bytes flow
   std::uint32_t detail = 0;  ///< of its span
 };

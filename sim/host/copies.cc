@@ -29,7 +29,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const bool from_device = from.memory == MemoryKind::Device;
   const bool to_device = to.memory == MemoryKind::Device;
   if (!from_device && !to_device) {
-    copy_on_host(src.resolve(variables_), dst.resolve(variables_), size);
+    copy_on_host(src, dst, size);
     return;
   }
   if (queue_full(queue)) return;
@@ -60,7 +60,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 /// is free, and a thread that copies on and on has it again by then
 /// (hw/laboratory/causes/host_copies.yaml on an H200's host: 13 GB/s beside another thread, 3 where
 /// three others were first; six copies in a row, more were not measured).
-void HostThread::copy_on_host(BufferId src, BufferId dst, Bytes size) {
+void HostThread::copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size) {
   TimePoint& until = process_.host_copies_until;
   if (until > engine_.now()) {
     retry_ = true;
@@ -68,8 +68,9 @@ void HostThread::copy_on_host(BufferId src, BufferId dst, Bytes size) {
     return;
   }
   cost::Copy copy{cost::Route::HostToHost, size};
-  copy.from_cache = reads(src, size, true) != FoundIn::Memory;
-  wrote(dst, size);
+  copy.from_cache = reads(src.resolve(variables_), size, true) != FoundIn::Memory;
+  copy.fresh = touches(dst, size, written_from());
+  wrote(dst.resolve(variables_), size);
   cost::Call call = begin_call(cost::copy_call(copy.route));
   const Priced priced =
       price([&](Reading& read) { return cost::copy_call_time(read, call, copy); }, call.is_first);
@@ -124,6 +125,7 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
       break;
     case cost::Route::DeviceToPinned:
     case cost::Route::DeviceToPageable:
+      work.in_pieces = cost::is_fetched_in_pieces(read, copy);
       work.engine = CopyEngineKind::DeviceToHost;
       work.path = world_.device_to_host(process_, from, engine.rate);
       break;
@@ -170,6 +172,19 @@ FoundIn HostThread::reads(BufferId id, Bytes size, bool by_host_copy) {
   return in_core ? FoundIn::CoreCache : cached ? FoundIn::LastLevelCache : FoundIn::Memory;
 }
 
+std::uint64_t HostThread::written_from() const {
+  const auto begin_of = [this](const auto* op) {
+    return op == nullptr ? 0 : op->dst_offset.eval(variables_).count;
+  };
+  const OpKind& kind = current_.op->kind;
+  return begin_of(std::get_if<MemcpyAsync>(&kind)) + begin_of(std::get_if<Memcpy>(&kind));
+}
+
+Bytes HostThread::touches(const BufferRef& ref, Bytes size, std::uint64_t begin) {
+  if (buffer(ref).memory != MemoryKind::FreshPageable) return {};
+  return process_.touched[ref.resolve(variables_).value].touch(begin, size);
+}
+
 void HostThread::wrote(BufferId id, Bytes size) {
   process_.host_reads[id.value] = {.at = process_.host_bytes_touched};
   process_.host_bytes_touched += size.count;
@@ -195,7 +210,7 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   if (to_device) {
     copy.from_cache = reads(id, size) != FoundIn::Memory;
   } else {
-    copy.to_fresh = buffer(host).memory == MemoryKind::FreshPageable;
+    copy.fresh = touches(host, size, written_from());
     wrote(id, size);
   }
   const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);

@@ -37,6 +37,7 @@ void HostThread::run(const HostParallel& op) {
 void HostThread::run(const ReadFile& op) {
   const Bytes size = op.size.eval(variables_);
   wrote(op.dst.resolve(variables_), size);
+  touches(op.dst, size);
   if (size.count > 0) flow(world_.storage(process_), static_cast<double>(size.count));
   Reading read{machine_};
   use_node(price([&](Reading& all) { return cost::read_file_time(all, size); }),

@@ -21,8 +21,8 @@ void HostThread::run(const FrameworkCall& op) {
 void HostThread::run(const HostFill& op) {
   const Bytes size = op.size.eval(variables_);
   wrote(op.dst.resolve(variables_), size);
-  const bool is_fresh = buffer(op.dst).memory == MemoryKind::FreshPageable;
-  take(price([&](Reading& read) { return cost::fill_time(read, size, is_fresh); }));
+  const Bytes fresh = touches(op.dst, size);
+  take(price([&](Reading& read) { return cost::fill_time(read, size, fresh); }));
 }
 
 void HostThread::run(const HostBarrier& op) {

@@ -102,7 +102,7 @@ class HostThread final : public Caller, ContextUser {
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
-  void copy_on_host(BufferId src, BufferId dst, Bytes size);
+  void copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size);
   void pinned_copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
                    bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
@@ -126,6 +126,10 @@ class HostThread final : public Caller, ContextUser {
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
   FoundIn reads(BufferId id, Bytes size, bool by_host_copy = false);
   void wrote(BufferId id, Bytes size);
+  /// Of `size` bytes that the operation writes from `begin` on, those that no one has touched in
+  /// this pass; none where memory is not fresh.
+  std::uint64_t written_from() const;  ///< of the copy under way
+  Bytes touches(const BufferRef& ref, Bytes size, std::uint64_t begin = 0);
 
   void go_through_again(const CapturedUse& use, Work::What& what);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);

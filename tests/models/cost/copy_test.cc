@@ -99,7 +99,7 @@ TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
   // The first 200 kB at 5 GB/s on their own are 40 us, the other 800 kB at 20 GB/s 40 us.
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::DeviceToPageable, kMegabyte}), 83_us);
   EXPECT_EQ(answer(copy_machine(), copy_time,
-                   Copy{.route = Route::DeviceToPageable, .size = kMegabyte, .to_fresh = true}),
+                   Copy{.route = Route::DeviceToPageable, .size = kMegabyte, .fresh = kMegabyte}),
             503_us);
 }
 

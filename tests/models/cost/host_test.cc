@@ -164,8 +164,8 @@ TEST(PollTime, IsTheIntervalUnlessTheQueryTakesLonger) {
 TEST(FillTime, OfFreshPagesHasTheirFirstTouch) {
   // 1 MB at 1 GB/s, and at 4 GB/s for the pages.
   const Machine fills = machine_of({{HostFillBandwidth, 1e9}, {HostTouchBandwidth, 4e9}});
-  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, false), 1000_us);
-  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, true), 1250_us);
+  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, Bytes{}), 1000_us);
+  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, Bytes{1'000'000}), 1250_us);
 }
 
 TEST(PeerAccess, IsEnabledOnce) {
