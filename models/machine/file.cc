@@ -19,6 +19,7 @@
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/words.h"
 #include "scenarios/base/text/yaml_reader.h"
 #include "scenarios/fabric/read.h"
 
@@ -86,8 +87,7 @@ class MachineReader {
     if (node.kind != YamlNode::Kind::Scalar || node.text.empty()) {
       problems_.error(node, "'name' is a word or two", "name: my-h100-8");
     }
-    const bool is_line =
-        std::ranges::none_of(node.text, [](unsigned char c) { return std::iscntrl(c) != 0; });
+    const bool is_line = in_one_line(node.text) == node.text;
     if (!is_line || node.text.size() > kLongestName) {
       problems_.error(node, fmt::format("'name' is one line, {} bytes at most", kLongestName));
     }

@@ -11,16 +11,20 @@
 #include "reports/capture/process_ops.h"
 #include "reports/capture/torch_words.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_lexer.h"
 
 namespace foretrace::capture {
 namespace {
 
-/// Text of a file as a part of one line.
-std::string in_one_line(std::string_view text) {
+/// What a file is called, or says, as a part of one line of a scenario, which is UTF-8.
+std::string part_of_a_line(std::string_view text) {
   constexpr std::size_t kMost = 200;
-  std::string line{text.substr(0, kMost)};
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  std::string line = shortened(in_one_line(std::string{text}), kMost);
+  if (!is_utf8(line)) {
+    std::ranges::replace_if(
+        line, [](char c) { return static_cast<unsigned char>(c) > '\x7f'; }, '?');
+  }
   return line;
 }
 
@@ -186,11 +190,12 @@ class Assembly {
       events = std::max(events, ops.events);
       bytes = std::max(bytes, ops.largest_bytes);
     }
-    const std::string gpu = in_one_line(capture_.processes.front().gpu);
+    const std::string gpu = part_of_a_line(capture_.processes.front().gpu);
     std::string text = fmt::format(
         "# One iteration of {}, {:.3f} ms on {}\nschema_version: 1\nname: {}\n{}{}"
         "processes: {}\n{}",
-        in_one_line(capture_.processes.front().file), static_cast<double>(captured_time()) * 1e-6,
+        part_of_a_line(capture_.processes.front().file),
+        static_cast<double>(captured_time()) * 1e-6,
         gpu.empty() ? "a GPU that the trace does not name" : gpu, options_.name,
         gpu.empty() ? "" : fmt::format("captured_on: {}\n", yaml_quoted(gpu)), parameters(),
         processes_, groups());

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "reports/export/exported_name.h"
 #include "reports/timeline/op_work.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/check/happens_before.h"
@@ -208,9 +209,9 @@ class Exporter {
   }
 
   std::string name_of(const Op& op) const {
-    if (!op.label.empty()) return op.label;
+    if (!op.label.empty()) return exported_name(op.label);
     const std::string kernel = executions_.kernel(op);
-    return kernel.empty() ? kind_name(op.kind) : kernel;
+    return kernel.empty() ? kind_name(op.kind) : shortened(kernel, kLongestKernel);
   }
 
   // ---- host ------------------------------------------------------------------------------------

@@ -196,7 +196,9 @@ TEST(HostileScenario, ALongNameIsShortenedWhereEverySpanHasIt) {
   ASSERT_EQ(scratch.run(hostile_limits() + "foretrace simulate x.yaml -o r").exit_code, 0);
   ASSERT_EQ(scratch.run("foretrace export r --to csv -o r/x.csv").exit_code, 0);
   ASSERT_EQ(scratch.run("foretrace export r --to kineto -o r/k").exit_code, 0);
-  for (const char* file : {"trace.pftrace", "x.csv", "k/predicted/rank0.pt.trace.json"}) {
+  ASSERT_EQ(scratch.run("foretrace export r --to chakra -o r/e").exit_code, 0);
+  for (const char* file :
+       {"trace.pftrace", "x.csv", "k/predicted/rank0.pt.trace.json", "e/predicted/rank.0.et"}) {
     EXPECT_LT(std::filesystem::file_size(scratch.path() / "r" / file), 8'000'000u) << file;
   }
 }

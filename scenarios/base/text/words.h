@@ -35,9 +35,16 @@ inline std::string shortened(std::string_view text, std::size_t most = 60) {
 }
 
 /// Without line ends and other control characters: a file's text makes up no line of its own.
+/// YAML and terminals know more line ends than ASCII does: U+0085, U+2028 and U+2029.
 inline std::string in_one_line(std::string text) {
+  constexpr std::string_view kEnds[] = {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+  for (const std::string_view end : kEnds) {
+    for (auto at = text.find(end); at != std::string::npos; at = text.find(end, at)) {
+      text.replace(at, end.size(), " ");
+    }
+  }
   for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
   }
   return text;
 }

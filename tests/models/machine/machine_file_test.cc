@@ -63,7 +63,8 @@ TEST(MachineFile, CountsWhatIsCountedInWholeNumbers) {
 }
 
 TEST(MachineFile, HasANameOfOneLine) {
-  for (const std::string name : {std::string{"\"a\\nb\""}, std::string(201, 'x')}) {
+  for (const std::string name :
+       {std::string{"\"a\\nb\""}, std::string{"\"a\\u2028b\""}, std::string(201, 'x')}) {
     const std::string text =
         "schema_version: 2\nname: " + name + "\nnode: {gpus: 2, gpu: T}\nparameters: {}\n";
     const auto machine = read_machine(text, "m.yaml");

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "reports/capture/captured_scenario.h"
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/kineto.h"
 #include "reports/timeline/timeline_check.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/read/scenario.h"
 #include "tests/reports/capture/trace_text.h"
 
 namespace foretrace::capture {
@@ -19,6 +21,7 @@ using test::TraceText;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
+using namespace std::string_literals;
 
 Capture captured(const TraceText& trace) {
   Capture capture;
@@ -200,16 +203,33 @@ TEST(CapturedKernels, ThatRanBesideEachOtherHaveRoom) {
   EXPECT_EQ(count(scenario(trace).text, "blocks: 49, of: 132"), 2U);
 }
 
+/// YAML ends a comment at more characters than a newline.
 TEST(CapturedScenario, KeepsNamesOfGpusAndFilesInTheirLines) {
-  TraceText trace;
-  trace.gpu("H200\\nenvironment: {NCCL_ALGO: Tree}\\n#", 132).kernel(0, 5, 10, 100);
-  Capture capture;
-  capture.processes.push_back(
-      parse_kineto(trace.text(), "a\nenvironment: {NCCL_ALGO: Ring}\n#.json", capture.names));
-  const std::string text = scenario_of(capture, {}).text;
-  const auto read = read_scenario(text, "step.yaml");
-  ASSERT_TRUE(read.has_value()) << text;
-  EXPECT_TRUE(read->program.environment.empty()) << text;
+  for (const std::string& end : {"\n"s, "\r"s, "\xc2\x85"s, "\xe2\x80\xa8"s, "\xe2\x80\xa9"s}) {
+    const std::string in_json = end == "\n" ? "\\n" : end == "\r" ? "\\r" : end;
+    TraceText trace;
+    trace.gpu("H200" + in_json + "environment: {NCCL_ALGO: Tree}" + in_json + "#", 132)
+        .kernel(0, 5, 10, 100);
+    Capture capture;
+    capture.processes.push_back(
+        parse_kineto(trace.text(), "a" + end + "environment: {NCCL_ALGO: Ring}" + end + "#.json",
+                     capture.names));
+    const std::string text = scenario_of(capture, {}).text;
+    const auto read = read_scenario(text, "step.yaml");
+    ASSERT_TRUE(read.has_value()) << text;
+    EXPECT_TRUE(read->program.environment.empty()) << text;
+  }
+}
+
+TEST(CapturedScenario, IsUtf8WhateverItsFilesAreCalled) {
+  for (const std::string& name : {"\xff.json"s, std::string(199, 'h') + "\xc3\xa9.json"}) {
+    TraceText trace;
+    trace.kernel(0, 5, 10, 100);
+    Capture capture;
+    capture.processes.push_back(parse_kineto(trace.text(), name, capture.names));
+    const std::string text = scenario_of(capture, {}).text;
+    EXPECT_TRUE(read_scenario(text, "step.yaml").has_value()) << text;
+  }
 }
 
 TEST(CaptureCheck, RefusesWhatIsNoOneRun) {
