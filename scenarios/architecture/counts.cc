@@ -8,6 +8,9 @@
 namespace foretrace::training {
 namespace {
 
+constexpr std::int64_t kMostExperts = 65'536;
+constexpr double kMostParameters = 1LL << 50;  // their bytes, and sums of a few, fit into 64 bits
+
 /// Adds one linear layer, and its bias where it has one.
 void add_linear(LayerParameters& sum, std::int64_t weights, std::int64_t bias) {
   sum.products += weights;
@@ -200,10 +203,26 @@ double rough_parameter_count(const Architecture& model) {
   const double latent = number(model.latent.queries) + 2 * number(model.latent.keys);
   const double width = number(model.ffn) * std::max(1.0, number(model.experts)) +
                        number(model.dense_ffn) + number(model.shared_ffn);
+  const double keys = number(model.linear.key_heads) * number(model.linear.key_dim);
+  const double values = number(model.linear.value_heads) * number(model.linear.value_dim);
+  const double convolved = 2 * keys + values;
+  const double linear = hidden * (convolved + 2 * values) +
+                        convolved * number(model.linear.kernel) +
+                        values * number(model.linear.key_dim);
+  const double scores = number(model.indexer.heads) * number(model.indexer.head_dim);
   return number(model.layers) *
              (hidden * (2 * heads + 2 * kv_heads + latent + gates * width + number(model.experts)) +
-              2 * latent * heads) +
+              2 * latent * heads + linear + (latent + hidden) * scores) +
          hidden * (2 * number(model.vocab) + number(model.positions));
+}
+
+std::optional<std::string> what_is_too_large(const Architecture& model) {
+  if (model.experts > kMostExperts) {
+    return fmt::format("{} experts; at most {} are expanded", model.experts, kMostExperts);
+  }
+  const double parameters = rough_parameter_count(model);
+  if (parameters > kMostParameters) return fmt::format("{:.3g} parameters", parameters);
+  return std::nullopt;
 }
 
 double attended(const Layer& layer, std::int64_t sequence, std::int64_t excess) {

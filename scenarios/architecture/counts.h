@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "scenarios/architecture/architecture.h"
@@ -28,6 +29,8 @@ std::int64_t parameter_count(const Architecture& model);
 std::int64_t active_parameters(const Architecture& model);
 /// The same in floating point, without overflow, for sizes that nobody has judged yet.
 double rough_parameter_count(const Architecture& model);
+/// Why it is no model that is expanded or served: counts beyond which nothing else is computed.
+std::optional<std::string> what_is_too_large(const Architecture& model);
 
 /// Tokens that one attends to, over all tokens of a sequence: half of the square, or less where
 /// there is a window. `excess`: tokens more for each row of a kernel that works in tiles.

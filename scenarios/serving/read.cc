@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/architecture/counts.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/serving/read_placement.h"
@@ -171,6 +172,10 @@ Serving read_serving(Reader& reader, const YamlNode& node) {
     reader.problems.error(node,
                           fmt::format("a decoder of {} layers is not served", serving.model.layers),
                           fmt::format("at most {}", kMostLayers));
+  }
+  if (const auto problem = training::what_is_too_large(serving.model)) {
+    reader.problems.error(node, *problem);
+    return serving;
   }
   if (weight_bytes(serving) <= 0) reader.problems.error(node, "this model has no weights");
   return serving;

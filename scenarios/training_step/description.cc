@@ -9,8 +9,7 @@
 namespace foretrace::training {
 namespace {
 
-constexpr std::int64_t kMostLayers = 4096;  // each is written out
-constexpr std::int64_t kMostExperts = 65'536;
+constexpr std::int64_t kMostLayers = 4096;            // each is written out
 constexpr std::int64_t kMostLoopedExperts = 100'000;  // of all layers, a few lines each
 constexpr double kMostElements = 1LL
                                  << 50;    // of a tensor: bytes and sums of a few fit into 64 bits
@@ -23,12 +22,7 @@ std::optional<std::string> what_is_too_large(const TrainingStep& step) {
   if (model.layers > kMostLayers) {
     return fmt::format("{} layers; at most {} are expanded", model.layers, kMostLayers);
   }
-  if (model.experts > kMostExperts) {
-    return fmt::format("{} experts; at most {} are expanded", model.experts, kMostExperts);
-  }
-  if (rough_parameter_count(model) > kMostElements) {
-    return fmt::format("{:.3g} parameters", rough_parameter_count(model));
-  }
+  if (auto problem = what_is_too_large(model)) return problem;
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double written = number(model.layers) * number(model.experts) / number(step.expert);
   if (step.expert_products == ExpertProducts::Loop && written > kMostLoopedExperts) {
