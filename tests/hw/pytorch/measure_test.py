@@ -59,7 +59,7 @@ class Hostile(unittest.TestCase):
     """What 'foretrace print' would not write."""
 
     def test_values_that_are_none_are_program_errors(self):
-        for words in ([1, 0, "//"], [1, 0, "%"], ["+"], [1, "+"], [1, 2], [], ["if"], ["neg"], [10, 10, "**", 10, "**"],
+        for words in ([1, 0, "//"], [1, 0, "%"], ["+"], ["+", 1, 1], ["if", 1, 2, 3], [1, "+"], [1, 2], [], ["if"], ["neg"], [10, 10, "**", 10, "**"],
                       [2, -1, "**"], [9, 99999999999, "**"], ["i7"], [2**62, 4, "*"], ["os"], [None], "process", None):
             with self.assertRaises(ProgramError, msg=str(words)):
                 compiled({"postfix": words})([0, 1])

@@ -23,7 +23,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 ALL = configurations.all_configurations()
 
 
-class Results(unittest.TestCase):
+class Directory(unittest.TestCase):
     def test_a_directory_is_one_programs_to_measure_into(self):
         with tempfile.TemporaryDirectory() as directory:
             out = pathlib.Path(directory)
