@@ -16,12 +16,12 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/print.h"
-#include "sim/cli/commands.h"
-#include "sim/cli/options.h"
 #include "sim/applications/fit_products/fit.h"
 #include "sim/applications/fit_products/heuristic.h"
 #include "sim/applications/fit_products/report.h"
 #include "sim/applications/fit_products/residual.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -247,6 +247,7 @@ int fit_from_table(const ProductOptions& options) {
           "or --judge",
           table)};
     }
+    if (more.empty()) throw UsageError{table + ": no row of a product in it"};
     rows.insert(rows.end(), more.begin(), more.end());
   }
   const Machine machine = load_machine(options.machine);

@@ -81,6 +81,18 @@ TEST(FitProductsCommand, WritesNothingWhereTooLittleIsLearned) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path() / "heuristic"));
 }
 
+/// Five folds of nothing would be parameters of nothing.
+TEST(FitProductsCommand, RefusesATableWithoutARow) {
+  const Scratch scratch;
+  scratch.write("list.csv", "[[[[");
+  for (const char* more : {"", " --judge"}) {
+    const Ran ran = scratch.run(std::string{"foretrace fit-products list.csv"} + more);
+    EXPECT_EQ(ran.exit_code, 2) << ran.out;
+    EXPECT_THAT(ran.err, HasSubstr("list.csv: no row of a product in it"));
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
 TEST(FitProductsCommand, RefusesOptionsThatDoNotGoTogether) {
   const Scratch scratch;
   scratch.write("list.csv", kHead);

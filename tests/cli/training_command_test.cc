@@ -30,6 +30,19 @@ TEST(TrainingCommands, AStepOfSecondsIsSaidInSeconds) {
   EXPECT_THAT(ran.out, testing::ContainsRegex("\nstep: 1[0-9]\\.[0-9][0-9] s, [0-9]+ tokens/s"));
 }
 
+TEST(TrainingCommands, ATableOfNoStepsIsRefused) {
+  const Scratch scratch;
+  scratch.write("none.csv", "id,model\n");
+  scratch.write("none.jsonl", "");
+  for (const char* const arguments :
+       {"none.csv", "none.jsonl", "reports/published/training.csv --only nothing",
+        "reports/measured/pytorch_steps/h200_x2/results.jsonl.gz --only nothing"}) {
+    const Ran ran = scratch.run(std::string{"foretrace training-table "} + arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;
+    EXPECT_THAT(ran.err, HasSubstr("no step")) << arguments;
+  }
+}
+
 TEST(TrainingCommands, FewPassesTakeAsLongAsAll) {
   const Scratch scratch;
   scratch.write("step.yaml", kStep);

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "scenarios/base/text/synonyms.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -225,7 +226,9 @@ std::string suggest(std::string_view given, const std::vector<std::string>& know
     }
   }
   if (known.empty() || known.size() > kFewChoices) return {};
-  return fmt::format("known here: {}", fmt::join(known, ", "));
+  std::string all;
+  for (const std::string& one : known) all += (all.empty() ? "" : ", ") + shortened(one);
+  return "known here: " + all;
 }
 
 }  // namespace foretrace

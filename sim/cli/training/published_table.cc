@@ -10,6 +10,7 @@
 #include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
 #include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
 #include "sim/applications/training/layout_ranks.h"
 #include "sim/applications/training/published_steps.h"
@@ -122,6 +123,11 @@ std::string published_json(const std::vector<PublishedStep>& steps,
 
 }  // namespace
 
+std::string no_steps(const std::string& file, const std::string& only) {
+  return only.empty() ? file + ": no step in it"
+                      : fmt::format("--only: no step of {} has '{}' in its name", file, only);
+}
+
 int run_published_table(const std::string& file, const std::string& only,
                         const OutputOptions& output) {
   const std::vector<PublishedStep> all = sim::read_published_steps(file);
@@ -129,6 +135,7 @@ int run_published_table(const std::string& file, const std::string& only,
   for (const PublishedStep& step : all) {
     if (step.id.find(only) != std::string::npos) steps.push_back(step);
   }
+  if (steps.empty()) throw UsageError{no_steps(file, only)};
   const auto predicted = sim::predict_published(steps);
   TextTable table;
   using enum TextTable::Align;

@@ -12,11 +12,12 @@
 #include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
 #include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
+#include "sim/applications/training/measured_steps.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/training/published_table.h"
-#include "sim/applications/training/measured_steps.h"
 
 namespace foretrace {
 namespace {
@@ -198,6 +199,7 @@ int run_training_table(const TrainingTableOptions& options) {
   std::vector<sim::MeasuredStep> steps = sim::read_measured_steps(options.file);
   std::erase_if(steps,
                 [&](const auto& step) { return step.id.find(options.only) == std::string::npos; });
+  if (steps.empty()) throw UsageError{no_steps(options.file, options.only)};
   const auto predicted = sim::predict_steps(steps, machine);
   TextTable table;
   using enum TextTable::Align;
