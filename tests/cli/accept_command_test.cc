@@ -220,6 +220,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadResults{"NoNumber", matrix("fast"), "bad.log:8:"},
         BadResults{"NoMatrix", "nvbandwidth Version: v0.8\nRunning x.\n",
                    "no matrix of nvbandwidth in it"},
+        BadResults{
+            "DeepJson",
+            "{\"nvbandwidth\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+            "more than 16 brackets in one another"},
         BadResults{"CutJson", "{\"nvbandwidth\": {\"testcases\": [", "not JSON"},
         BadResults{"RaggedJson",
                    R"({"nvbandwidth": {"testcases": [{"name": "device_to_device_memcpy_read_ce",

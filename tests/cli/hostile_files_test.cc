@@ -153,10 +153,12 @@ TEST_F(HostileFile, AStyleThatIsNone) {
                      "data/models; cp -rL scenarios/architectures scenarios/styles data/scenarios")
                 .exit_code,
             0);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   for (const auto& [text, why] :
        {std::pair{"[", "no style that capture's tools wrote"},
         std::pair{"[]", "no style that capture's tools wrote"},
-        std::pair{"{}", "a JSON file that was read is not as it should be"}}) {
+        std::pair{"{}", "a JSON file that was read is not as it should be"},
+        std::pair{deep.c_str(), "llama.json.gz: more than 64 brackets in one another"}}) {
     scratch_.write("data/scenarios/styles/huggingface/llama.json.gz", text);
     const Ran ran = scratch_.run("FORETRACE_DATA=$PWD/data foretrace simulate step.yaml");
     EXPECT_EQ(ran.exit_code, 2) << ran.err;

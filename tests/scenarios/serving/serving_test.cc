@@ -76,7 +76,7 @@ TEST(ServingRead, RefusesWeightsBeyondSixtyFourBits) {
   for (const auto& [model, why] :
        {std::pair{"layers: 32, hidden: 134217728, heads: 1048576, kv_heads: 1, ffn: 536870912, "
                   "vocab: 100",
-                  "8.53e+18 parameters"},
+                  "8.07e+18 parameters"},
         std::pair{"layers: 2, hidden: 256, heads: 4, ffn: 512, vocab: 1000, experts: 65537, "
                   "top_k: 2",
                   "65537 experts; at most 65536"}}) {

@@ -299,6 +299,13 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_FALSE(machine.get(Param::HostLaunchKernel).is_learned()) << "an H200 is another GPU";
   EXPECT_TRUE(read_machine(machine_text(machine), "mine.yaml").has_value());
   EXPECT_THROW(new_machine("mine", {}), UsageError);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  try {
+    new_machine("mine", deep, "environment.json");
+    ADD_FAILURE() << "read";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("more than 64 brackets in one another"));
+  }
   EXPECT_EQ(machine.get(Param::ProductsHalfRate).spread, 0);
   const std::string same =
       R"({"gpus": [{"name": "NVIDIA H200", "sm_count": 132, "l2_bytes": 62914560}]})";

@@ -129,6 +129,15 @@ TEST(NcclTestsCsvFile, GivesATimeAlsoFromABandwidth) {
   EXPECT_NEAR(read->at(1).time_us, 9.175, 0.001);
 }
 
+TEST(NcclTestsCsvFile, MayBeginWithTheMarkOfSpreadsheets) {
+  const std::string text =
+      "\xef\xbb\xbf"
+      "collective,bytes,gpus,time_us\nall_reduce,1024,8,36.5\n";
+  const auto read = read_nccl_tests_csv(text, "x.csv", {});
+  ASSERT_TRUE(read.has_value()) << render(read.error(), text);
+  EXPECT_EQ(read->size(), 1u);
+}
+
 TEST(NcclTestsCsvFile, IsReadInPartWithWhere) {
   NcclTestsAssumed assumed;
   assumed.where = {{"gpu", "H2"}};
