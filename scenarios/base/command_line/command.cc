@@ -12,6 +12,7 @@
 #include <new>
 #include <sstream>
 
+#include "scenarios/base/command_line/out_of_memory.h"
 #include "scenarios/base/command_line/pages.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/text/print.h"
@@ -228,6 +229,7 @@ CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::stri
 
 int run_command_line(int argc, char** argv, const std::string& description,
                      const std::string& version, const std::vector<AddCommand>& commands) {
+  tell_when_memory_is_not_enough();
   secure_standard_streams();
   const std::string program = argc > 0 ? argv[0] : "foretrace";
   CLI::App app{description, program.substr(program.find_last_of('/') + 1)};

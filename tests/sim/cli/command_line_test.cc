@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <new>
 #include <stdexcept>
 
 #include "scenarios/base/command_line/command.h"
@@ -119,6 +121,22 @@ TEST(CheckCommand, GoesOnAfterAWrongFileAndEndsWithTwo) {
   EXPECT_EQ(result.exit_code, kWrongUse);
   EXPECT_TRUE(result.out.starts_with("ok: everything"));
   EXPECT_TRUE(result.err.starts_with("nowhere.yaml: error: there is no such file\n")) << result.err;
+}
+
+/// In a library's function that throws nothing, say: there the program would abort.
+TEST(CommandLineDeathTest, SaysThatMemoryIsNotEnoughWhereverItIs) {
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "AddressSanitizer ends what asks for more than there is";
+#endif
+#endif
+  const auto takes_all = []() noexcept {
+    volatile std::size_t most = PTRDIFF_MAX;
+    ::operator delete(::operator new(most));
+  };
+  EXPECT_EXIT(takes_all(), testing::ExitedWithCode(kBroke), "^error: not enough memory\n$");
+  const auto is_wrong = []() noexcept { return std::string{}.at(1); };
+  EXPECT_DEATH(is_wrong(), "out_of_range") << "a defect stays one";
 }
 
 TEST(CheckCommand, SetsParameters) {
