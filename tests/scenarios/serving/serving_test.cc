@@ -57,40 +57,6 @@ TEST(ServingRead, KnowsSpeculativeDecodingOfEnginesThatHaveIt) {
   EXPECT_THAT(refusal("engine: {kind: vllm, speculative: {tokens: 2}}, "), HasSubstr("acceptance"));
 }
 
-TEST(ServingRead, RefusesADecoderWhoseIterationsTakeAllMemory) {
-  std::string said;
-  try {
-    read_serving_scenario(
-        scenario("{model: {layers: 40962, hidden: 256, heads: 4, ffn: 512, vocab: 1000}, "
-                 "traffic: " +
-                 kTraffic + "}"),
-        "a.yaml");
-  } catch (const UsageError& error) {
-    said = error.what();
-  }
-  EXPECT_THAT(said, HasSubstr("a decoder of 40962 layers is not served"));
-}
-
-/// Counted in 64 bits, these weights come to less than a GPU has, by what does not fit.
-TEST(ServingRead, RefusesWeightsBeyondSixtyFourBits) {
-  for (const auto& [model, why] :
-       {std::pair{"layers: 32, hidden: 134217728, heads: 1048576, kv_heads: 1, ffn: 536870912, "
-                  "vocab: 100",
-                  "8.07e+18 parameters"},
-        std::pair{"layers: 2, hidden: 256, heads: 4, ffn: 512, vocab: 1000, experts: 65537, "
-                  "top_k: 2",
-                  "65537 experts; at most 65536"}}) {
-    std::string said;
-    try {
-      read_serving_scenario(
-          scenario("{model: {" + std::string{model} + "}, traffic: " + kTraffic + "}"), "a.yaml");
-    } catch (const UsageError& error) {
-      said = error.what();
-    }
-    EXPECT_THAT(said, HasSubstr(why));
-  }
-}
-
 TEST(ServingTraffic, DrawsTheRequestsOfTheDocument) {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> found;
   for (const Arrival& one : arrivals_of(read("").traffic)) {
