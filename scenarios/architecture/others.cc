@@ -7,6 +7,7 @@
 #include "scenarios/architecture/decoder_types.h"
 #include "scenarios/architecture/traits.h"
 #include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::training {
 namespace {
@@ -96,7 +97,8 @@ void refuse_type(ConfigValues& values, const std::string& kind) {
   const std::string what = kind.empty() ? "it says no 'model_type'"
                            : is_known   ? fmt::format("'{}' is {}, which is not expanded", kind,
                                                       others.at(kind).get<std::string>())
-                                      : fmt::format("no decoder of model_type '{}' is known", kind);
+                                        : fmt::format("no decoder of model_type '{}' is known",
+                                                      in_one_line(shortened(kind)));
   values.problem(what,
                  fmt::format("a decoder of its sizes is near it, written in place: {}", sizes));
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -175,6 +176,32 @@ TEST(PlanCommand, SaysOnWhatItRestsAsSimulateAndExplainDo) {
   EXPECT_GT(row["rests_on"]["assumed"], 0.2);
   EXPECT_EQ(row["rests_on"]["assumed"], row["assumed"]);
   EXPECT_FALSE(row["rests_on"]["parameters"].empty());
+}
+
+/// What a directory is called makes up nothing in the scenarios that name it.
+TEST(PlanCommand, TakesAConfigWhateverItsDirectoryIsCalled) {
+  const Scratch scratch;
+  const auto plan = [&](const std::string& name) {
+    std::filesystem::create_directory(scratch.path() / name);
+    std::filesystem::copy_file(scratch.path() / "scenarios/architectures/gpt2.json",
+                               scratch.path() / name / "config.json");
+    scratch.write("name", name + "/config.json");
+    return scratch.run("ulimit -v 4194304; foretrace plan \"$(cat name)\" --gpus 1 --coarse");
+  };
+  for (const char* const name : {"a\"b", "a\\b", "a'b", "a\"}, optimizer: \"sgd", "a: b #"}) {
+    const Ran ran = plan(name);
+    EXPECT_EQ(ran.exit_code, 0) << name << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("9 layouts, 9 of them fit")) << name;
+  }
+  for (const char* const name : {"a\xff"
+                                 "b",
+                                 "a\nb",
+                                 "a\xe2\x80\xa8"
+                                 "b"}) {
+    const Ran ran = plan(name);
+    EXPECT_EQ(ran.exit_code, 2) << name << ran.out;
+    EXPECT_THAT(ran.err, HasSubstr("no UTF-8 text, cannot be named in a file"));
+  }
 }
 
 TEST(PlanCommand, DoublesTheUsualBatchUntilALayoutDividesIt) {

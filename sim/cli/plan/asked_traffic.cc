@@ -7,21 +7,25 @@
 #include <filesystem>
 
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/is_text.h"
+#include "scenarios/base/text/words.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
-namespace {
 
-/// A path as a scalar of YAML; it may have any character that a line can have.
-std::string quoted(const std::string& path) {
-  std::string text = "'";
-  for (const char c : path) {
-    if (static_cast<unsigned char>(c) < ' ') {
-      throw UsageError{"a config.json whose path has control characters cannot be named in a file"};
-    }
-    text += c == '\'' ? "''" : std::string{c};
+std::string path_in_yaml(const std::string& path) {
+  Problems problems{path};
+  if (in_one_line(path) != path || !is_text(path, problems)) {
+    throw UsageError{
+        "a config.json whose path has control characters, or is no UTF-8 text, cannot be named in "
+        "a file"};
   }
+  std::string text = "'";
+  for (const char c : path) text += c == '\'' ? "''" : std::string{c};
   return text + "'";
 }
+
+namespace {
 
 /// A number with its unit, and nothing that a file would read as more.
 void check_rate(const std::string& rate) {
@@ -56,7 +60,8 @@ std::string scenario_of(const std::string& model, const AskedTraffic& asked, std
   constexpr double kSeconds = 120, kFewest = 200, kMost = 3000;
   const double requests = std::clamp(kSeconds * rate_of(asked.rate), kFewest, kMost);
   const std::filesystem::path path = model;
-  const std::string shown = model.ends_with(".json") ? quoted(absolute(path).string()) : model;
+  const std::string shown =
+      model.ends_with(".json") ? path_in_yaml(absolute(path).string()) : model;
   std::string name = model.ends_with(".json") ? path.stem().string() : model;
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '_';

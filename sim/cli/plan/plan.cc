@@ -16,6 +16,7 @@
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/values/time_text.h"
@@ -27,6 +28,7 @@
 #include "sim/applications/training/usage.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/plan/asked_traffic.h"
 #include "sim/machine_check.h"
 
 namespace foretrace {
@@ -58,7 +60,8 @@ struct PlanOptions {
 /// lie anywhere.
 std::string model_text(const std::string& model) {
   if (!fs::path{model}.has_extension() || !fs::exists(model)) return model;
-  return fmt::format("{{config: \"{}\"}}", fs::absolute(model).lexically_normal().string());
+  return fmt::format("{{config: {}}}",
+                     path_in_yaml(fs::absolute(model).lexically_normal().string()));
 }
 
 void check_model(const std::string& model) {
@@ -175,6 +178,7 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   one.gpus = 1;
   const std::string text = plan::scenario_text(question, one, 1);
   const auto training = read_training(text, options.model);
+  FORETRACE_CHECK(training, "a layout is a training step");
   question.architecture = training->step.model;
   if (what_ifs.size() == options.with.size()) {
     print_error("{}", render(training->warnings, text));

@@ -206,6 +206,7 @@ TEST(ConfigRefusal, WritesTheSizesInPlace) {
                                 HasSubstr("heads: ?")));
   EXPECT_THAT(config(of_type("qwen4")).said, HasSubstr("did you mean 'qwen"));
   EXPECT_THAT(config("{}").said, HasSubstr("it says no 'model_type'"));
+  EXPECT_LT(config(of_type(std::string(100'000, 'x').c_str())).said.size(), 1'000U);
 }
 
 TEST(ShippedModels, AreSoundAndAsLargeAsTheyAreNamed) {
