@@ -156,7 +156,7 @@ class Serve(unittest.TestCase):
                   "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 1000}
         status, full = self.server.post("plan", {**asked, "config": json.dumps(config)})
         self.assertEqual(status, 200, full)
-        self.assertIn('{config: "config.json"}', full["answer"]["rows"][0]["scenario"])
+        self.assertIn("{config: 'config.json'}", full["answer"]["rows"][0]["scenario"])
         self.assertNotIn(self.scratch.name, json.dumps(full))
         self.assertEqual(self.server.post("row", {"page": "p", "plan": full["plan"], "row": 1})[0], 200)
 
@@ -197,8 +197,9 @@ class Ends(unittest.TestCase):
         body = json.dumps(LONG).encode()
         link = socket.create_connection(("127.0.0.1", server.port))
         link.sendall(f"POST /{server.token}/plan HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-        time.sleep(0.3)
-        children = server.children()
+        until = time.monotonic() + 10
+        while not (children := server.children()) and time.monotonic() < until:
+            time.sleep(0.05)
         self.assertTrue(children)
         return server, link, children
 

@@ -169,7 +169,8 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const auto rows = static_cast<double>(plan.tile_m);
   const auto columns = static_cast<double>(plan.tile_n);
   times.sizes = sizes_of(shape);
-  const auto [element, first, result, bytes] = times.sizes;
+  const double element = times.sizes.element;  // packed operands are whole in the SMs
+  const double result = times.sizes.result, bytes = times.sizes.moved;
   // All SMs' rates, and their clock.
   const double at_once = waves.tiles * speeds.sms / clock * plan.slow;
   const double lost = speeds.tiles.edge * (kEdge / rows + kEdge / columns);
@@ -178,9 +179,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                      waves.tiles * speeds.tiles.wave;
   const double turned = shape.transposes_a ? 1 + speeds.across : 1;
   const double loaded =
-      rows * turned * loads(shape.transposes_a ? shape.k : shape.m, element, plan, speeds) * first +
-      columns * loads(shape.transposes_b ? shape.n : shape.k, element, plan, speeds) * element;
-  times.operands = at_once * loaded * depth / speeds.operands;
+      rows * turned * loads(shape.transposes_a ? shape.k : shape.m, element, plan, speeds) +
+      columns * loads(shape.transposes_b ? shape.n : shape.k, element, plan, speeds);
+  times.operands = at_once * loaded * depth * element / speeds.operands;
   times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
   const bool by_facts = speeds.tiles.norm > 0;
   const double fits = by_facts ? 0 : cached_share(bytes, speeds.cache_size);

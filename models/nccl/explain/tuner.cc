@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/constants/constants.h"
 #include "models/machine/reading.h"
 #include "models/nccl/rules/plan.h"
 #include "models/trust/trust.h"
@@ -144,7 +145,8 @@ class Tuner {
     return {own, 0, {}};
   }
 
-  /// The band is the ratio's: what puts both times off alike does not count.
+  /// The band is the ratio's: what puts both times off alike does not count. LL on more channels
+  /// than NCCL would take was slower than predicted wherever it was measured.
   Gain gain_of(std::uint64_t bytes, const Plan& own, const At& other) const {
     const auto seconds = [&](Reading& read) {
       return std::pair{time(read, ways_.front(), bytes, own).terms.seconds,
@@ -157,8 +159,12 @@ class Tuner {
     Reading read{machine_};
     const auto [before, after] = seconds(read);
     const Band band = band_of(machine_, shares_of(machine_, ratio), {bytes});
+    static const double kSlower = constant("nccl.tuner.ll_more_channels");
+    const bool is_unknown =
+        other.plan.protocol == Protocol::LL && other.plan.max_channels > own.max_channels;
     const double factor = before / after;
-    return {before * 1e6, after * 1e6, factor, factor * band.low, factor * band.high};
+    const double low = factor * band.low / (is_unknown ? kSlower : 1);
+    return {before * 1e6, after * 1e6, factor, low, factor * band.high};
   }
 
   /// A range for each number of channels that NCCL would take this way.
