@@ -12,7 +12,8 @@ namespace foretrace {
 bool is_product_type(DataType type);
 /// Of less than 16 bits, and no integer: has scales, and a result of another type.
 bool is_narrow(DataType type);
-/// What a product of these operands is, unless it says otherwise: narrow ones make bfloat16, int8 int32.
+/// What a product of these operands is, unless it says otherwise: narrow ones make bfloat16, int8
+/// int32.
 DataType result_of(DataType type);
 /// Whether its result may be that.
 bool makes(DataType type, DataType result);

@@ -346,8 +346,9 @@ void Calls::forward(const Batch& batch) {
       kernel("angles", KernelKind::Gather, 2 * batch.tokens() * model_.head_dim * kHalf);
     }
   }
-  for (layer_ = serving_.first_layer(); layer_ < model_.layers; ++layer_)
+  for (layer_ = serving_.first_layer(); layer_ < model_.layers; ++layer_) {
     layer(model_.layer(layer_), batch);
+  }
   ends(batch);
   if (guesses_by_layer(serving_)) guess(batch);
 }

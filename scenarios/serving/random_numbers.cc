@@ -51,4 +51,9 @@ std::int64_t log2_of(std::uint64_t x) {
   return result;
 }
 
+std::int64_t scaled(std::int64_t share, std::int64_t mean) {
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>((Wide{share} * mean) >> 32);
+}
+
 }  // namespace foretrace::serving

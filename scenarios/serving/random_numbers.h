@@ -24,6 +24,9 @@ class RandomNumbers {
   std::uint64_t state_;
 };
 
+/// Of a number with 32 binary places, so many times; rounds down.
+std::int64_t scaled(std::int64_t share, std::int64_t mean);
+
 /// Of x >= 1, with 32 binary places, rounded down.
 std::int64_t log2_of(std::uint64_t x);
 

@@ -49,7 +49,7 @@ std::vector<Arrival> arrivals_of(const Traffic& traffic) {
   for (std::int64_t i = 0; i < traffic.requests; ++i) {
     Arrival one;
     if (traffic.arrivals != Arrivals::Closed) {
-      at_ns += static_cast<std::int64_t>((Wide{gap(gaps, halves)} * traffic.mean_gap_ns) >> 32);
+      at_ns += scaled(gap(gaps, halves), traffic.mean_gap_ns);
       one.at_ns = at_ns;
     } else if (i < traffic.concurrency) {
       one.at_ns = 0;

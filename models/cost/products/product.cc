@@ -82,7 +82,7 @@ Sizes sizes_of(const Shape& shape) {
   const double passes = shape.accumulates ? 2 : 1;
   const double first = shape.first_bytes > 0 ? shape.first_bytes : element;
   const double moved = m * k * first + k * n * element + m * n * result * passes;
-  return {element, first, result, moved * static_cast<double>(shape.batch)};
+  return {element, result, moved * static_cast<double>(shape.batch)};
 }
 
 }  // namespace foretrace::products

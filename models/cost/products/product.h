@@ -62,7 +62,6 @@ double flops(const Shape& shape);
 /// In bytes.
 struct Sizes {
   double element = 0;  ///< of b's, on average
-  double first = 0;    ///< of a's
   double result = 0;   ///< an element of c
   double moved = 0;    ///< what has to be read and written once, at least
 };

@@ -169,8 +169,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const auto rows = static_cast<double>(plan.tile_m);
   const auto columns = static_cast<double>(plan.tile_n);
   times.sizes = sizes_of(shape);
-  const double element = times.sizes.element;  // packed operands are whole in the SMs
-  const double result = times.sizes.result, bytes = times.sizes.moved;
+  const auto [element, result, bytes] = times.sizes;  // packed operands are whole in the SMs
   // All SMs' rates, and their clock.
   const double at_once = waves.tiles * speeds.sms / clock * plan.slow;
   const double lost = speeds.tiles.edge * (kEdge / rows + kEdge / columns);

@@ -160,10 +160,10 @@ class Tuner {
     const auto [before, after] = seconds(read);
     const Band band = band_of(machine_, shares_of(machine_, ratio), {bytes});
     static const double kSlower = constant("nccl.tuner.ll_more_channels");
-    const bool is_unknown =
+    const bool has_more =
         other.plan.protocol == Protocol::LL && other.plan.max_channels > own.max_channels;
     const double factor = before / after;
-    const double low = factor * band.low / (is_unknown ? kSlower : 1);
+    const double low = factor * band.low / (has_more ? kSlower : 1);
     return {before * 1e6, after * 1e6, factor, low, factor * band.high};
   }
 

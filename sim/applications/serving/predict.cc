@@ -58,7 +58,8 @@ double transfer_seconds(const Serving& prompts, const Serving& engines, const Ma
       in_node ? machine.get(Param::NvlinkBandwidth).value : nccl::nic_bytes_per_second(machine);
   Serving whole = prompts;
   whole.layout = {};
-  const std::int64_t senders = std::min(prompts.layout.tensor, engines.layout.stage_gpus());
+  const std::int64_t senders =
+      std::min(prompts.layout.tensor * prompts.layout.pipeline, engines.layout.gpus());
   const std::int64_t bytes = cache_bytes(whole) * tokens + state_bytes(whole);
   return static_cast<double>(bytes) / static_cast<double>(senders) / link;
 }

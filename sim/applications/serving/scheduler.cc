@@ -55,8 +55,8 @@ std::int64_t Scheduler::accepted(const Request& request, std::int64_t guesses) c
   return count;
 }
 
-/// The request admitted last, behind the first of them, computes all of its tokens again. None is
-/// taken out of an iteration that is under way.
+/// The request admitted last, none of those before `first`, computes all of its tokens again. None
+/// is taken out of an iteration that is under way.
 std::optional<std::uint32_t> Scheduler::preempt(std::size_t first) {
   std::size_t last = running_.size();
   while (last > first && requests_[running_[last - 1]].under_way > 0) --last;
@@ -73,23 +73,23 @@ std::optional<std::uint32_t> Scheduler::preempt(std::size_t first) {
   return victim;
 }
 
-/// Requests that run, in the order in which they were admitted. Whether one was preempted.
+/// Requests that run, in the order in which they were admitted. Whether blocks ran out.
 bool Scheduler::run_on(std::vector<Share>& shares, std::int64_t& budget) {
-  bool preempted = false;
+  bool ran_out = false;
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     const std::uint32_t id = running_[i];
     std::int64_t tokens = std::min(wanted(requests_[id]), budget);
     if (tokens <= 0) continue;  // its token is under way
     while (tokens > 0 && !takes(requests_[id], tokens)) {
       const std::optional<std::uint32_t> victim = preempt(i);
-      preempted = true;
+      ran_out = true;
       if (victim.value_or(id) == id) tokens = 0;
     }
     if (tokens == 0) break;
     shares.push_back({id, tokens});
     budget -= tokens;
   }
-  return preempted;
+  return ran_out;
 }
 
 void Scheduler::admit(std::vector<Share>& shares, std::int64_t& budget) {

@@ -55,8 +55,7 @@ class Source {
   std::int64_t drawn_ns() const {
     if (answers_after_ns_ == 0) return 0;
     RandomNumbers random{seed_, kClients + times_.size()};
-    return static_cast<std::int64_t>(std::ldexp(static_cast<double>(random.exponential()), -32) *
-                                     static_cast<double>(answers_after_ns_));
+    return scaled(random.exponential(), answers_after_ns_);
   }
 
   const std::vector<Arrival>& arrivals_;
@@ -102,9 +101,9 @@ class Run {
   std::vector<Served> served() {
     while (done_ < total_) {
       const std::int64_t now_ns = next_ns();
-      while (!ends_.empty() && ends_.begin()->first <= now_ns) {
-        const std::size_t index = ends_.begin()->second;
-        ends_.erase(ends_.begin());
+      while (!wakes_.empty() && wakes_.begin()->first <= now_ns) {
+        const std::size_t index = wakes_.begin()->second;
+        wakes_.erase(wakes_.begin());
         finish(index, now_ns);
       }
       while (source_.has_next() && source_.next_ns() <= now_ns) {
@@ -149,7 +148,7 @@ class Run {
   std::int64_t next_ns() const {
     std::int64_t next = std::numeric_limits<std::int64_t>::max();
     if (source_.has_next()) next = source_.next_ns();
-    if (!ends_.empty()) next = std::min(next, ends_.begin()->first);
+    if (!wakes_.empty()) next = std::min(next, wakes_.begin()->first);
     if (!handed_.empty()) next = std::min(next, handed_.top().first);
     FORETRACE_CHECK(next < std::numeric_limits<std::int64_t>::max(), "a request is on its way");
     return next;
@@ -211,10 +210,7 @@ class Run {
   void start(std::size_t index, std::int64_t now_ns) {
     Engine& engine = engines_[index];
     if (engine.running.size() == engine.free_ns.size()) return;
-    if (engine.free_ns.front() > now_ns) {
-      ends_.emplace(engine.free_ns.front(), index);
-      return;
-    }
+    if (engine.free_ns.front() > now_ns) return;
     Iteration iteration{};
     double seconds = 0, of_a_stage = 0;
     Engine::Running made;
@@ -251,8 +247,8 @@ class Run {
     }
     engine.served.iterations.push_back(iteration);
     engine.running.push_back(std::move(made));
-    ends_.emplace(at_ns, index);
-    if (engine.running.size() < engine.free_ns.size()) ends_.emplace(engine.free_ns[0], index);
+    wakes_.emplace(engine.free_ns.front(), index);
+    wakes_.emplace(at_ns, index);
   }
 
   /// Iterations of an engine that have ended by now.
@@ -307,7 +303,7 @@ class Run {
   std::vector<Engine> engines_;
   bool is_by_load_ = false;
   std::array<std::set<std::pair<std::size_t, std::size_t>>, 2> loads_;
-  std::set<Moment> ends_;
+  std::set<Moment> wakes_;  ///< when an iteration ends, or leaves the first stage
   std::set<std::size_t> touched_;
   std::priority_queue<Moment, std::vector<Moment>, std::greater<>> handed_;
 };

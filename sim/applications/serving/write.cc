@@ -17,7 +17,7 @@ const char* verdict_text(Verdict verdict) {
     case Verdict::Overloaded:
       return "overloaded: requests arrive faster than they are answered";
     case Verdict::ClosedLoop:
-      return "a closed loop: as many requests as it says are there at any time";
+      return "a closed loop: a client's next request comes when its last one is answered";
   }
   return "";
 }
@@ -49,14 +49,22 @@ bool has(const Predicted& p, const Row& row) {
 
 std::string engine_note(const Serving& serving) {
   const bool is_ours = serving.engine.kind == EngineKind::Foretrace;
-  return fmt::format(
-      "{}: note: the host's work of {} is {}{}{}\n", serving.file, engine_name(serving.engine.kind),
+  std::string text = fmt::format(
+      "{}: note: the host's work of {} is {}", serving.file, engine_name(serving.engine.kind),
       is_ours ? "as hosts of an H100 and an H200 were measured"
               : "set by hand on public times per token; its release and its kernels are not told "
-                "apart; times to the first token are half as sure as those per token",
-      serving.model.experts > 0 ? "; experts' bands are as wide as public ones were wrong" : "",
-      serving.engine.speculative ? "; what guessing tokens takes was not judged by any measurement"
-                                 : "");
+                "apart; times to the first token are half as sure as those per token");
+  const bool has_experts = serving.model.experts > 0;
+  if (has_experts) text += "; experts' bands are as wide as public ones were wrong";
+  if (serving.engine.speculative) {
+    text += "; what guessing tokens takes was not judged by any measurement";
+  }
+  if (serving.layout.pipeline > 1) text += "; no measurement has judged a pipeline";
+  if (serving.precision == Precision::Int4) {
+    text += has_experts ? "; experts with weights of 4 bits took several times as long in public"
+                        : "; weights of 4 bits were judged by few public times";
+  }
+  return text + "\n";
 }
 
 std::string text_of(const Serving& serving, const Predicted& p) {

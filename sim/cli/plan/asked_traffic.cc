@@ -7,23 +7,9 @@
 #include <filesystem>
 
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/is_text.h"
-#include "scenarios/base/text/words.h"
-#include "scenarios/base/text/yaml_reader.h"
+#include "sim/cli/plan/asked_model.h"
 
 namespace foretrace {
-
-std::string path_in_yaml(const std::string& path) {
-  Problems problems{path};
-  if (in_one_line(path) != path || !is_text(path, problems)) {
-    throw UsageError{
-        "a config.json whose path has control characters, or is no UTF-8 text, cannot be named in "
-        "a file"};
-  }
-  std::string text = "'";
-  for (const char c : path) text += c == '\'' ? "''" : std::string{c};
-  return text + "'";
-}
 
 namespace {
 

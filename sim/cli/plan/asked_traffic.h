@@ -8,9 +8,6 @@
 
 namespace foretrace {
 
-/// A path as a scalar of YAML. Throws UsageError for one that no line can have.
-std::string path_in_yaml(const std::string& path);
-
 struct AskedTraffic {
   std::string rate;  ///< "20/s"
   std::optional<std::int64_t> prompt, output;

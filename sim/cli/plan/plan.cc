@@ -28,7 +28,7 @@
 #include "sim/applications/training/usage.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/cli/plan/asked_traffic.h"
+#include "sim/cli/plan/asked_model.h"
 #include "sim/machine_check.h"
 
 namespace foretrace {
@@ -55,28 +55,6 @@ struct PlanOptions {
   bool batch_is_given = false;
   bool coarse = false;
 };
-
-/// As a scenario's `model:` says it. A file is named by its whole path, so that the scenarios may
-/// lie anywhere.
-std::string model_text(const std::string& model) {
-  if (!fs::path{model}.has_extension() || !fs::exists(model)) return model;
-  return fmt::format("{{config: {}}}",
-                     path_in_yaml(fs::absolute(model).lexically_normal().string()));
-}
-
-void check_model(const std::string& model) {
-  if (fs::path{model}.has_extension() && fs::exists(model)) return;
-  const std::vector<std::string> known = training::shipped_models();
-  if (std::ranges::find(known, model) != known.end()) return;
-  const bool is_file = fs::path{model}.extension() == ".json" || fs::exists(model);
-  std::string hint = is_file ? similar_file(model) : suggest(model, known);
-  if (hint.empty()) {
-    hint = fmt::format("a config.json of a model, or one of {}", fmt::join(known, ", "));
-  }
-  throw UsageError{is_file
-                       ? fmt::format("{}: there is no such config.json\n  hint: {}", model, hint)
-                       : fmt::format("unknown model '{}'\n  hint: {}", model, hint)};
-}
 
 /// What a scenario's name may have of it.
 std::string plain_name(const std::string& model) {

@@ -181,8 +181,8 @@ void add_plan_serving_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command
       .add_option("--precision", options->traffic.precision,
-                  "Of a model's products: bfloat16, float8 or nvfp4")
-      ->check(CLI::IsMember({"bfloat16", "float8", "nvfp4"}).description(""));
+                  "Of a model's products: bfloat16, float8, nvfp4, or int4 of weights alone")
+      ->check(CLI::IsMember({"bfloat16", "float8", "nvfp4", "int4"}).description(""));
   command
       .add_option("--cost-per-gpu-hour", options->costs,
                   "In any currency, of all machines or of one (8xB200=6): adds what 10^6 output "

@@ -63,7 +63,7 @@ TEST(MachineFile, CountsWhatIsCountedInWholeNumbers) {
 }
 
 TEST(MachineFile, HasANameOfOneLine) {
-  for (const std::string name :
+  for (const std::string& name :
        {std::string{"\"a\\nb\""}, std::string{"\"a\\u2028b\""}, std::string(201, 'x')}) {
     const std::string text =
         "schema_version: 2\nname: " + name + "\nnode: {gpus: 2, gpu: T}\nparameters: {}\n";
