@@ -94,6 +94,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.touched.resize(program.buffers.size());
     warm_cache(program, machine, process);
     process.pools.resize(program.devices);
+    process.pieces.resize(program.devices);
+    process.uploads_until.resize(program.devices);
     process.cleared.resize(program.devices);
     for (std::uint32_t d = 0; d < program.devices; ++d) {
       process.level2.emplace_back(memory_of_a_pass(program, d));

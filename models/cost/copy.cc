@@ -45,9 +45,9 @@ Param pageable_upload_rate(Reading& read, const Copy& copy) {
 /// Of 50 MB that two threads stage for a loader in turn nothing is there when it is read again
 /// (03_loader_with_staging of blind round written-7, on an H200 and an H100).
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size) {
-  const bool sooner = memory.by_host_copies && read.has(KeptCache);
+  const Param least = memory.by_host_copies ? KeptCache : UploadCache;
   return memory.reads >= kReadsIntoCache && memory.read >= size &&
-         memory.touched <= read.size(sooner ? KeptCache : HostCache).count;
+         memory.touched <= read.size(read.has(least) ? least : HostCache).count;
 }
 
 double share_in_core(Reading& read, Bytes size) {
@@ -58,7 +58,7 @@ double share_in_core(Reading& read, Bytes size) {
   return both <= cache ? 1 : cache / both;
 }
 
-Param copy_call(Route route) {
+Param copy_call(const Machine& machine, Route route) {
   switch (route) {
     case Route::PageableToDevice:
       return PageableH2dBase;
@@ -68,6 +68,8 @@ Param copy_call(Route route) {
     case Route::PeerStaged:
       return HostMemcpyPeer;
     case Route::HostToHost:
+      if (machine.has(HostMemcpyHost)) return HostMemcpyHost;
+      break;
     case Route::PinnedToDevice:
     case Route::DeviceToPinned:
       break;

@@ -61,7 +61,7 @@ Duration stage_time(Reading& read, const Copy& copy, Bytes size);
 Duration copy_call_time(Reading& read, const Call& call, const Copy& copy);
 
 /// The parameter that `copy_call_time` has for a call of its own.
-Param copy_call(Route route);
+Param copy_call(const Machine& machine, Route route);
 
 /// How much of an upload from pageable memory the driver stages during the call, behind a busy
 /// stream: all of it up to a limit, then nobody waits for the copy.

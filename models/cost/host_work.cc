@@ -58,13 +58,27 @@ Duration until_all_begin(Reading& read, std::uint32_t threads) {
   return seconds_to_duration(to_seconds(read.time(Param::HostParallelCall)) * share);
 }
 
-Duration parallel_time(Reading& read, const ParallelWork& work) {
-  Duration busy{};
-  if (work.flops > 0) busy = seconds_to_duration(work.flops / parallel_flops(read, work.threads));
-  if (work.bytes.count > 0) {
-    busy = std::max(busy, at_rate(work.bytes, parallel_bandwidth(read, work.threads)));
+Duration compute_time(Reading& read, const ParallelWork& work) {
+  if (work.flops <= 0) return Duration{0};
+  return seconds_to_duration(work.flops / parallel_flops(read, work.threads));
+}
+
+Duration memory_time(Reading& read, const ParallelWork& work) {
+  if (work.bytes.count == 0) return Duration{0};
+  return at_rate(work.bytes, parallel_bandwidth(read, work.threads));
+}
+
+Duration time_beside_each_other(Reading& read, const ParallelWork& work) {
+  if (work.flops <= 0 || work.bytes.count == 0 || !read.has(Param::HostCoreBoth)) {
+    return Duration{0};
   }
-  return until_all_begin(read, work.threads) + busy;
+  const Duration shorter = std::min(compute_time(read, work), memory_time(read, work));
+  return seconds_to_duration(to_seconds(shorter) * read.value(Param::HostCoreBoth));
+}
+
+Duration parallel_time(Reading& read, const ParallelWork& work) {
+  const Duration longer = std::max(compute_time(read, work), memory_time(read, work));
+  return until_all_begin(read, work.threads) + longer + time_beside_each_other(read, work);
 }
 
 Duration read_file_time(Reading& read, Bytes size) {

@@ -31,6 +31,14 @@ double parallel_bandwidth(Reading& read, std::uint32_t threads);
 /// to the power of 1.5.
 Duration until_all_begin(Reading& read, std::uint32_t threads);
 
+/// Of each for itself.
+Duration compute_time(Reading& read, const ParallelWork& work);
+Duration memory_time(Reading& read, const ParallelWork& work);
+
+/// What work that computes and goes through memory takes beyond the longer of both: cores do not
+/// compute all the while that they wait for memory (host.core_both).
+Duration time_beside_each_other(Reading& read, const ParallelWork& work);
+
 /// From the call to its return when nobody else uses the cores or the memory: the threads are
 /// woken, then arithmetic and memory go on beside each other, and the slower one decides.
 Duration parallel_time(Reading& read, const ParallelWork& work);

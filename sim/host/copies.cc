@@ -56,6 +56,11 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   if (beside_host) goes_through_again(device, {&of_device, 1}, nullptr);
 }
 
+void HostThread::look_again(TimePoint until) {
+  retry_ = true;
+  engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
+}
+
 /// The CPU copies, and holds a lock of the driver meanwhile; who waits for it looks again when it
 /// is free, and a thread that copies on and on has it again by then
 /// (hw/laboratory/causes/host_copies.yaml on an H200's host: 13 GB/s beside another thread, 3 where
@@ -63,15 +68,14 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 void HostThread::copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size) {
   TimePoint& until = process_.host_copies_until;
   if (until > engine_.now()) {
-    retry_ = true;
-    engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
+    look_again(until);
     return;
   }
   cost::Copy copy{cost::Route::HostToHost, size};
   copy.from_cache = reads(src.resolve(variables_), size, true) != FoundIn::Memory;
   copy.fresh = touches(dst, size, written_from());
   wrote(dst.resolve(variables_), size);
-  cost::Call call = begin_call(cost::copy_call(copy.route));
+  cost::Call call = begin_call(cost::copy_call(machine_, copy.route));
   const Priced priced =
       price([&](Reading& read) { return cost::copy_call_time(read, call, copy); }, call.is_first);
   until = engine_.now() + priced.time;
@@ -91,7 +95,8 @@ void HostThread::pinned_copy(StreamQueue& queue, const BufferRef& src, const Buf
         process_.peer_access[std::size_t{to.device} * program_.devices + from.device];
     copy.route = direct ? cost::Route::PeerDirect : cost::Route::PeerStaged;
   }
-  const Priced call = price(begin_call(cost::copy_call(copy.route), queue.declared().device));
+  const Priced call =
+      price(begin_call(cost::copy_call(machine_, copy.route), queue.declared().device));
   push(queue, call.time, cost::Entry::Copy, copy_work(copy, from.device, to.device));
   // What a GPU writes the host finds in memory: 48 MiB of staging at 7.2 GB/s, not 13
   // (18_async_checkpoint of blind round written-4).
@@ -213,7 +218,8 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
     copy.fresh = touches(host, size, written_from());
     wrote(id, size);
   }
-  const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
+  const cost::Call made =
+      begin_call(cost::copy_call(machine_, copy.route), queue.declared().device);
   const Priced call =
       price([&](Reading& read) { return cost::copy_call_time(read, made, copy); }, made.is_first);
   push(queue, call.time, cost::Entry::Copy, copy_work(copy, device, device));
@@ -234,7 +240,9 @@ void HostThread::block_for_copy(StreamQueue& queue, Priced call) {
 /// A small upload travels in the command stream. A larger one the driver takes into its own memory,
 /// piece by piece. On an idle stream each piece goes on at once, and the call, cudaMemcpy's too,
 /// returns when the last one is staged; behind work all of it stays there, as far as there is room,
-/// and the stream's next upload waits until it has gone.
+/// and the stream's next upload waits until it has gone. Meanwhile no other thread uploads to that
+/// GPU: who waits looks again, and a thread that uploads on and on is faster then
+/// (04_threads_upload_pageable of blind round written-9).
 void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
                                Bytes size) {
   const bool behind_work = queue.is_busy() && !queue.only_flows();
@@ -244,13 +252,20 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
   }
   Reading read{machine_};
   cost::Copy copy{cost::Route::PageableToDevice, size};
+  TimePoint& until = process_.uploads_until[device];
+  const bool is_alone = !behind_work && !cost::travels_with_the_call(read, copy);
+  if (is_alone && until > engine_.now()) {
+    look_again(until);
+    return;
+  }
   const FoundIn found = reads(host.resolve(variables_), size);
   copy.from_cache = found != FoundIn::Memory;
   copy.from_core = found == FoundIn::CoreCache;
   const bool travels = cost::travels_with_the_call(read, copy);
   const Bytes room = cost::staged_during_the_call(read, copy);
   if (!travels) copy.staged = behind_work ? room : size;
-  const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
+  const cost::Call made =
+      begin_call(cost::copy_call(machine_, copy.route), queue.declared().device);
   const Priced call = price(
       [&](Reading& reading) { return cost::copy_call_time(reading, made, copy); }, made.is_first);
   Duration first = call.time;
@@ -259,6 +274,7 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
     first -= cost::stage_time(read, copy, size - copy.staged);
   }
   push(queue, first, cost::Entry::Copy, copy_work(copy, device, device));
+  if (is_alone) until = engine_.now() + call.time;
   if (behind_work && room == size) queue.staged();
   if (!behind_work && !travels) queue.flows();
   if (behind_work && !travels && room != size) {

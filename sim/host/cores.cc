@@ -31,7 +31,8 @@ void HostThread::run(const HostParallel& op) {
   }
   Reading read{machine_};
   use_node(price([&](Reading& all) { return cost::parallel_time(all, work); }),
-           cost::until_all_begin(read, op.threads), "the host's cores");
+           cost::until_all_begin(read, op.threads) + cost::time_beside_each_other(read, work),
+           "the host's cores");
 }
 
 void HostThread::run(const ReadFile& op) {

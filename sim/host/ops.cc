@@ -236,7 +236,21 @@ Duration HostThread::trim_pool(std::uint32_t device) {
   return cost::pool_trim_time(read, given_back, program_.processes - 1);
 }
 
+bool HostThread::shares_piece(bool shares, Param call) {
+  if (!shares || !machine_.has(call)) return false;
+  cost::Call made = begin_call(call);
+  made.is_first = false;  // the driver was there for the piece
+  const auto time_of = [&](Reading& read) { return cost::call_time(read, made); };
+  take({world_.costs().of(made), recorder_.banded(*current_.op, SpanOf::InPiece, made, time_of)});
+  return true;
+}
+
 void HostThread::run(const Malloc& op) {
+  const std::uint32_t id = op.buffer.resolve(variables_).value;
+  const Buffer& memory = buffer(op.buffer);
+  const bool found_room =
+      !memory.by_nccl && process_.pieces[memory.device].allocate(id, memory.size);
+  if (shares_piece(found_room, Param::HostMallocSmall)) return;
   Priced call = memory_call({Param::HostMalloc, Param::HostMallocPerByte},
                             {Param::NcclMemAlloc, Param::NcclMemAllocPerByte}, op.buffer);
   call.time += until_cleared(buffer(op.buffer).device);
@@ -251,6 +265,8 @@ void HostThread::run(const Free& op) {
     block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
     return;
   }
+  const bool leaves_others = process_.pieces[device].free(op.buffer.resolve(variables_).value);
+  if (shares_piece(leaves_others, Param::HostFreeSmall)) return;
   const Priced call = memory_call({Param::HostFree, Param::HostFreePerByte},
                                   {Param::NcclMemFree, Param::NcclMemFreePerByte}, op.buffer);
   freed(device, buffer(op.buffer).size);

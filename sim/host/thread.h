@@ -56,6 +56,8 @@ class HostThread final : public Caller, ContextUser {
   };
   /// The call of CUDA; of NCCL's memory NCCL's, where the machine knows what it costs.
   Priced memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory);
+  /// Prices `call`, if it is for an object whose piece is there before and behind it.
+  bool shares_piece(bool shares, Param call);
   /// Memory of a device is given back, or asked for: until it is cleared.
   void freed(std::uint32_t device, Bytes size);
   Duration until_cleared(std::uint32_t device) const;
@@ -102,6 +104,8 @@ class HostThread final : public Caller, ContextUser {
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
+  /// Tries the operation again once another thread gives a lock back.
+  void look_again(TimePoint until);
   void copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size);
   void pinned_copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
                    bool synchronous);

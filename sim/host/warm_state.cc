@@ -118,7 +118,7 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
     const bool read_again = reads > cost::kReadsIntoCache;
     if (touches.written.contains(id)) continue;
     process.host_reads[id].from_last_pass =
-        touches.bytes <= most(read_again ? Param::HostCache : Param::KeptCache);
+        touches.bytes <= most(read_again ? Param::UploadCache : Param::KeptCache);
   }
 }
 

@@ -38,6 +38,7 @@ using DecidedBy = std::variant<std::monostate, cost::Call, cost::Product, cost::
 enum class SpanOf : std::uint8_t {
   Call,       ///< on the host
   FirstCall,  ///< of its kind in the pass, which takes longer
+  InPiece,    ///< of an object that shares a piece of memory, which takes less
   Device      ///< what it makes a device do
 };
 
@@ -72,7 +73,7 @@ class SpanBands {
   }
 
  private:
-  static constexpr std::size_t kKinds = 3;  ///< of SpanOf
+  static constexpr std::size_t kKinds = 4;  ///< of SpanOf
   /// Where the detail is remembered, plus one; 0: not known yet.
   std::uint32_t& slot(const Timeline& timeline, std::uint32_t op, SpanOf which,
                       std::uint32_t detail) {

@@ -242,7 +242,7 @@ bool is_of_hosts(Param param) {
                                Param::PageableD2hFirst,  Param::PageableD2hFirstBandwidth,
                                Param::FreshD2hBandwidth, Param::SmallPageableBandwidth,
                                Param::CoreCache,         Param::HostCache,
-                               Param::KeptCache};
+                               Param::KeptCache,         Param::UploadCache};
   const std::string_view key = info(param).key;
   return std::ranges::count(kOthers, param) != 0 || key.starts_with("host.") ||
          key.starts_with("storage.");

@@ -177,8 +177,19 @@ TEST(RecentReads, AreForgottenSoonerWhereTheHostCopies) {
   EXPECT_TRUE(finds(40'000'001, false));
 }
 
+TEST(RecentReads, AreForgottenByUploadsWhereTheMachineSaysIt) {
+  const Machine cached = machine_of({{HostCache, 64e6}, {UploadCache, 40e6}});
+  const auto finds = [&](std::uint64_t touched, bool by_host_copies) {
+    const RecentReads memory{kMegabyte, 2, touched, by_host_copies};
+    return answer(cached, is_in_cache, memory, kMegabyte);
+  };
+  EXPECT_TRUE(finds(40'000'000, false));
+  EXPECT_FALSE(finds(40'000'001, false));
+  EXPECT_TRUE(finds(40'000'001, true)) << "node.kept_cache is not said";
+}
+
 TEST(CopyCallTime, HasWhatTheHostMovesItself) {
-  EXPECT_EQ(copy_call(Route::PageableToDevice), PageableH2dBase);
+  EXPECT_EQ(copy_call(copy_machine(), Route::PageableToDevice), PageableH2dBase);
   const Call call{.param = PageableH2dBase};
   // 5 us and 64 kB at 8 GB/s, which are 8 us; a larger copy is the engine's.
   const Copy small{Route::PageableToDevice, {64'000}};
@@ -190,7 +201,7 @@ TEST(CopyCallTime, HasWhatTheHostMovesItself) {
 }
 
 TEST(CopyCallTime, BetweenHostBuffersIsTheDriversOwnMemcpy) {
-  const Call call{.param = copy_call(Route::HostToHost)};
+  const Call call{.param = copy_call(copy_machine(), Route::HostToHost)};
   EXPECT_EQ(answer(copy_machine(), copy_call_time, call, Copy{Route::HostToHost, kMegabyte}),
             104_us);
   const Copy cached{.route = Route::HostToHost, .size = kMegabyte, .from_cache = true};
@@ -199,6 +210,9 @@ TEST(CopyCallTime, BetweenHostBuffersIsTheDriversOwnMemcpy) {
   Machine knows = copy_machine();
   knows.set(HostCopyCached, {20e9, 0, ParameterClass::Assumed, "", ""});
   EXPECT_EQ(answer(knows, copy_call_time, call, cached), 54_us);
+  EXPECT_EQ(copy_call(knows, Route::HostToHost), HostMemcpyAsync);
+  knows.set(HostMemcpyHost, {6e-6, 0, ParameterClass::Assumed, "", ""});
+  EXPECT_EQ(copy_call(knows, Route::HostToHost), HostMemcpyHost);
 }
 
 }  // namespace

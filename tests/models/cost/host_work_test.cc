@@ -49,6 +49,17 @@ TEST(ParallelTime, OfBothIsTheSlowerOnes) {
   EXPECT_EQ(takes(0, {}, 0), 5_us) << "nothing to do";
 }
 
+TEST(ParallelTime, OfBothIsTheSlowerOnesAndAShareOfTheOthers) {
+  Machine machine = host_with_cores();
+  machine.set(HostCoreBoth, {.value = 0.5, .from = {}, .range = {}});
+  const auto takes_there = [&](double flops, Bytes bytes) {
+    return answer(machine, parallel_time, ParallelWork{flops, bytes, 1});
+  };
+  EXPECT_EQ(takes_there(1e6, {160'000}), 140_us) << "100 us of arithmetic and 80 of memory";
+  EXPECT_EQ(takes_there(4e5, {160'000}), 100_us);
+  EXPECT_EQ(takes_there(1e6, {}), 100_us) << "nothing to wait for";
+}
+
 /// Eight hardware threads of four cores: four of them compute 32 Gflop/s, 0.8 of four times 10,
 /// and all of them 44.
 TEST(ParallelTime, OfHardwareThreadsIsOnALineBetweenWhatWasMeasured) {

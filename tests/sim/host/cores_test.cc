@@ -18,6 +18,7 @@ Machine four_cores() {
   set(Param::HostCoreMemory, 1e9);
   set(Param::HostMemoryBandwidth, 2e9);
   set(Param::HostParallelCall, 1e-6);
+  machine.leave_out(Param::HostCoreBoth);
   set(Param::StorageBandwidth, 1.5e9);
   set(Param::StorageReader, 1e9);
   set(Param::StorageLatency, 1e-6);
@@ -68,6 +69,14 @@ TEST(HostParallel, TakesAsLongAsItsArithmeticWhereThatIsSlower) {
   const Timeline arithmetic =
       at_once("host_parallel: {id: a, flops: 40000, bytes: 10000B}", "host_barrier: {name: x}");
   EXPECT_EQ(lasts(arithmetic, "a"), 11);
+}
+
+TEST(HostParallel, TakesAShareOfTheFasterOneWhereBothAreAsked) {
+  Machine machine = four_cores();
+  machine.set(Param::HostCoreBoth, {0.5, 0, ParameterClass::Assumed, "", ""});
+  const Timeline both =
+      predict("threads: {one: [host_parallel: {id: a, flops: 40000, bytes: 40000B}]}\n", machine);
+  EXPECT_EQ(lasts(both, "a"), 26) << "20 us of memory and half of 10";
 }
 
 TEST(HostParallel, SharesTheMemoryWithACopyToTheGpu) {

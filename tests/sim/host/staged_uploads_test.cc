@@ -124,8 +124,28 @@ Machine with_cache() {
   set(Param::PageableH2dBandwidth, 5e8);
   set(Param::PageableH2dCached, 1e9);
   set(Param::HostCache, 10e6);
+  set(Param::UploadCache, 10e6);
   set(Param::KeptCache, 100e3);
   return machine;
+}
+
+/// 04_threads_upload_pageable of blind round written-9: the thread that uploads first goes on.
+TEST(MemcpyAsync, OfAThreadThatUploadsOnAndOnKeepsOthersWaiting) {
+  Machine machine = with_cache();
+  for (const Param link : {Param::H2dBandwidth, Param::DuplexBandwidth}) {
+    machine.set(link, {1e12, 0, ParameterClass::Assumed, "", ""});  // staging decides
+  }
+  const Timeline t = predict(kUploads + R"(
+threads:
+  one: [{repeat: {times: 3, ops: [{memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 200000B}}]}}]
+  other: [{memcpy_async: {id: d, stream: b, src: pageable, dst: x(1), size: 200000B}}]
+)",
+                             machine);
+  const auto on_and_on = host_spans(t, "c");
+  ASSERT_EQ(on_and_on.size(), 3U);
+  EXPECT_EQ(on_and_on[1].begin_ns, on_and_on[0].end_ns);
+  const Span waits = host_spans(t, "d").at(0);
+  EXPECT_GT(waits.end_ns, on_and_on[2].end_ns);
 }
 
 std::string four_uploads(const std::string& offset) {
@@ -141,6 +161,14 @@ threads:
 
 TEST(MemcpyAsync, FindsWhatWasReadInARowInTheCacheOfThePassBefore) {
   EXPECT_EQ(host_us(predict(four_uploads("0B"), with_cache()), "c"), 200);
+}
+
+TEST(MemcpyAsync, FindsNoMoreInTheCacheThanUploadsLeaveThere) {
+  Machine small = with_cache();
+  ParamValue cache = small.get(Param::UploadCache);
+  cache.value = 100e3;
+  small.set(Param::UploadCache, cache);
+  EXPECT_EQ(host_us(predict(four_uploads("0B"), small), "c"), 400);
 }
 
 TEST(MemcpyAsync, OfPartsOfABufferInTurnReadsEachOnceAndFindsItInMemory) {

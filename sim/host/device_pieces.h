@@ -1,0 +1,30 @@
+// Where cudaMalloc puts small objects: the driver gets device memory in pieces, and several objects
+// share one. Who needs a new piece pays for the mapping, the others do not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "scenarios/base/values/units.h"
+
+namespace foretrace::sim {
+
+/// The pieces of one device of a process that hold objects of less than a piece.
+class DevicePieces {
+ public:
+  /// Takes `size` for `buffer`. Whether it found room in a piece that is there.
+  bool allocate(std::uint32_t buffer, Bytes size);
+  /// Whether others are left in its piece, which stays.
+  bool free(std::uint32_t buffer);
+
+ private:
+  struct Piece {
+    std::uint64_t room = 0;  ///< bytes behind its last object; what is freed before is not used
+    std::uint32_t objects = 0;
+  };
+  std::vector<Piece> pieces_;                ///< without objects: given back
+  std::map<std::uint32_t, std::size_t> in_;  ///< a buffer's piece
+};
+
+}  // namespace foretrace::sim
