@@ -25,6 +25,11 @@ inline double slope(std::size_t small, double small_seconds, std::size_t large,
   return static_cast<double>(large - small) / (large_seconds - small_seconds);
 }
 
+/// A base that is no less than a tenth of the smaller one's time: what is below is noise.
+inline double base(std::size_t bytes, double seconds, double rate) {
+  return std::max(seconds - static_cast<double>(bytes) / rate, seconds / 10);
+}
+
 /// What all probes of the driver work with.
 struct DriverDevice {
   DriverDevice() {

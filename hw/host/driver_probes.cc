@@ -75,6 +75,48 @@ Probe calls(const Shared& device) {
       }};
 }
 
+/// What a query takes by what it finds: work that goes on, work that has ended since the last call,
+/// and the same a while later.
+Probe queries(const Shared& device) {
+  return {{{"cudaEventQuery that finds work going on", Time},
+           {"cudaEventQuery, the first that finds it ended", Time},
+           {"cudaEventQuery, 2 us behind another one", Time}},
+          [=] {
+            constexpr std::int64_t kBusyNs = 200'000;
+            const DriverDevice& on = *device;
+            const auto query = [&] { static_cast<void>(cudaEventQuery(on.untimed)); };
+            const auto wait = [](double seconds) {
+              const std::int64_t begin = now_ns();
+              while (static_cast<double>(now_ns() - begin) * 1e-9 < seconds) relax_cpu();
+            };
+            Values going, first, later;
+            for (int turn = 0; turn < kRows; ++turn) {
+              cuda_check(launch_spin(on.stream, {}, {}, kBusyNs, 1));
+              cuda_check(cudaEventRecord(on.untimed, on.stream));
+              going.push_back(seconds_of([&] {
+                                for (int i = 0; i < kCallsInARow; ++i) query();
+                              }) /
+                              kCallsInARow);
+              wait(3e-9 * static_cast<double>(kBusyNs));
+              first.push_back(seconds_of(query));
+              double sum = 0;
+              for (int i = 0; i < kCallsInARow; ++i) {
+                wait(2e-6);
+                sum += seconds_of(query);
+              }
+              later.push_back(sum / kCallsInARow);
+              cuda_check(cudaStreamSynchronize(on.stream));
+            }
+            static_cast<void>(cudaGetLastError());  // "not ready" is no error of anybody's
+            Values medians;
+            for (Values* values : {&going, &first, &later}) {
+              std::ranges::nth_element(*values, values->begin() + kRows / 2);
+              medians.push_back((*values)[kRows / 2]);
+            }
+            return medians;
+          }};
+}
+
 Probe products(const Shared& device) {
   cublasHandle_t made = nullptr;
   if (cublasCreate(&made) != CUBLAS_STATUS_SUCCESS) return {{}, [] { return Values{}; }};
@@ -153,11 +195,30 @@ Times device_memory(std::size_t bytes, Pause pause) {
   return {median(&Times::make), median(&Times::give_back)};
 }
 
+/// Of one of some objects that find room in a piece which is there and stays.
+Times small_objects() {
+  constexpr std::size_t kSmall = 20 * kKi, kObjects = 32;
+  void* first = nullptr;
+  cuda_check(cudaMalloc(&first, kSmall));
+  std::array<void*, kObjects> objects{};
+  Times times;
+  times.make = seconds_of([&] {
+    for (void*& one : objects) cuda_check(cudaMalloc(&one, kSmall));
+  });
+  times.give_back = seconds_of([&] {
+    for (void* one : objects) cuda_check(cudaFree(one));
+  });
+  cuda_check(cudaFree(first));
+  return {times.make / kObjects, times.give_back / kObjects};
+}
+
 Probe device_allocations() {
   return {{{"host.malloc", Time},
            {"host.malloc_bandwidth", Rate},
            {"host.free", Time},
            {"host.free_bandwidth", Rate},
+           {"host.malloc_small", Time},
+           {"host.free_small", Time},
            {"cudaMalloc behind a pause", Time, "2MiB"},
            {"cudaFree behind a pause", Time, "2MiB"},
            {"cudaMalloc in a row", Time, "1GiB"},
@@ -167,9 +228,10 @@ Probe device_allocations() {
             const Times small = device_memory(kLeast, Pause::None),
                         rested = device_memory(kLeast, Pause::Some),
                         middle = device_memory(128 * kMi, Pause::None),
-                        large = device_memory(kGi, Pause::None);
+                        large = device_memory(kGi, Pause::None), object = small_objects();
             return Values{small.make,      slope(kLeast, small.make, 128 * kMi, middle.make),
                           small.give_back, slope(kLeast, small.give_back, kGi, large.give_back),
+                          object.make,     object.give_back,
                           rested.make,     rested.give_back,
                           large.make,      large.give_back};
           }};
@@ -192,11 +254,6 @@ Times registered_memory(std::size_t bytes, PageKind kind = PageKind::Usual) {
       [&] { cuda_check(cudaHostRegister(pages.data(), bytes, cudaHostRegisterPortable)); });
   times.give_back = seconds_of([&] { cuda_check(cudaHostUnregister(pages.data())); });
   return times;
-}
-
-/// A base that is no less than a tenth of the smaller one's time: what is below is noise.
-double base(std::size_t bytes, double seconds, double rate) {
-  return std::max(seconds - static_cast<double>(bytes) / rate, seconds / 10);
 }
 
 Probe pinned_allocations() {
@@ -255,9 +312,9 @@ std::vector<Probe> driver_probes() {
   }
   cuda_check(cudaSetDevice(0));
   const auto device = std::make_shared<DriverDevice>();
-  std::vector<Probe> probes{launches(device), calls(device),        products(device),
-                            lock(device),     device_allocations(), pinned_allocations(),
-                            registrations()};
+  std::vector<Probe> probes{launches(device),     calls(device),  queries(device),
+                            products(device),     lock(device),   device_allocations(),
+                            pinned_allocations(), registrations()};
   for (Probe& probe : copy_probes(device)) probes.push_back(std::move(probe));
   return probes;
 }

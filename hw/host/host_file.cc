@@ -31,6 +31,8 @@ std::string value_of(double value, MeasuredUnit unit) {
       return scaled(value, {{1e9, "GFLOP/s"}, {1e6, "MFLOP/s"}});
     case MeasuredUnit::Clock:
       return scaled(value, {{1e9, "GHz"}, {1e6, "MHz"}});
+    case MeasuredUnit::Size:
+      return fmt::format("{:.0f}KiB", value / 1024);
     case MeasuredUnit::Ratio:
       break;
   }
@@ -131,7 +133,7 @@ std::string sources_text(const HostFile& file) {
 }  // namespace
 
 bool is_parameter(const Quantity& quantity) {
-  constexpr std::array<std::string_view, 2> kFamilies{"host.", "copy."};
+  constexpr std::array<std::string_view, 3> kFamilies{"host.", "copy.", "node."};
   return std::ranges::any_of(kFamilies, [&](std::string_view family) {
     return std::string_view{quantity.key}.starts_with(family);
   });

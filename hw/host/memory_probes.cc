@@ -114,6 +114,16 @@ TeamRates rates_of(CpuTeam& team) {
   return {bytes / going, flops / computing};
 }
 
+/// What work that computes and goes through memory takes beyond the longer of both, as a share of
+/// the shorter: two operations for each byte, as an optimizer's step on the CPU has.
+double both_share(CpuTeam& team, const TeamRates& alone) {
+  constexpr double kBytes = 64.0 * kMi, kFlopsOfByte = 2;
+  const double bytes = kBytes * team.size(), flops = bytes * kFlopsOfByte;
+  const double computing = flops / alone.flops, going = bytes / alone.memory;
+  const double both = seconds_of([&] { team.run(flops, bytes); });
+  return std::clamp((both - std::max(computing, going)) / std::min(computing, going), 0.01, 1.0);
+}
+
 /// One core, half of them and all: hardware threads of one core share it.
 Probe cores(std::uint32_t count, std::size_t memory) {
   const std::uint32_t half = std::max(1U, count / 2);
@@ -122,7 +132,8 @@ Probe cores(std::uint32_t count, std::size_t memory) {
   auto all_team = std::make_shared<CpuTeam>(count, memory);
   std::vector<Quantity> quantities{{"host.core_memory_bandwidth", Rate},
                                    {"host.core_flops", FlopRate},
-                                   {"host.memory_bandwidth", Rate}};
+                                   {"host.memory_bandwidth", Rate},
+                                   {"host.core_both", Ratio}};
   constexpr std::uint32_t kOfTwo = 3;  // fewer have no half between one and all
   if (count > kOfTwo) {
     quantities.insert(quantities.end(), {{"host.flops_share", Ratio},
@@ -132,9 +143,11 @@ Probe cores(std::uint32_t count, std::size_t memory) {
   return {std::move(quantities), [=] {
             const TeamRates one = rates_of(*one_team), some = rates_of(*half_team),
                             all = rates_of(*all_team);
+            const double both = (both_share(*one_team, one) + both_share(*half_team, some)) / 2;
             return std::vector{one.memory,
                                one.flops,
                                all.memory,
+                               both,
                                all.flops / one.flops / count,
                                some.memory / one.memory / half,
                                some.flops / one.flops / half};

@@ -8,7 +8,8 @@
 
 namespace foretrace::hw {
 
-enum class MeasuredUnit { Time, Rate, FlopRate, Ratio, Clock };  ///< s, bytes/s, flop/s, -, Hz
+/// s, bytes/s, flop/s, -, Hz, bytes
+enum class MeasuredUnit { Time, Rate, FlopRate, Ratio, Clock, Size };
 
 /// One quantity. `key` is a machine parameter's ("host.touch_bandwidth"), or words for people.
 struct Quantity {

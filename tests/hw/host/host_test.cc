@@ -108,6 +108,7 @@ HostFile some_file() {
   file.measured = {{{"host.touch_bandwidth", MeasuredUnit::Rate}, 3.25e9, 0.04, 9},
                    {{"host.signal", MeasuredUnit::Time}, 144e-9, 0.1, 9},
                    {{"host.fill_bandwidth", MeasuredUnit::Rate}, 0, 0, 0},
+                   {{"node.upload_cache", MeasuredUnit::Size}, 40.0 * (1 << 20), 0.2, 9},
                    {{"clock_gettime", MeasuredUnit::Time}, 21e-9, 0, 9},
                    {{"memcpy", MeasuredUnit::Rate, "64MiB"}, 9e9, 0.02, 9}};
   return file;
@@ -122,6 +123,7 @@ TEST(TheHostFile, HasFactsParametersAndWhatNoParameterStandsFor) {
         "  node.core_cache: {value: 1024KiB, source: system}\n",
         "  host.touch_bandwidth: {value: 3.25 GB/s, source: measured, spread: 4.0%}\n",
         "  host.signal: {value: 144 ns, source: measured, spread: 10.0%}\n",
+        "  node.upload_cache: {value: 40960KiB, source: measured, spread: 20.0%}\n",
         "  - {what: \"clock_gettime\", value: 21 ns, spread: 0.0%}\n",
         "  - {what: \"memcpy\", size: 64MiB, value: 9 GB/s, spread: 2.0%}\n",
         "2026-11-29: 9 rounds, no GPU"}) {
