@@ -29,14 +29,15 @@ bool DevicePieces::allocate(std::uint32_t buffer, Bytes size) {
       is_there ? found : pieces_.insert(pieces_.end(), Piece{.room = bytes_of_a_piece()});
   at->room -= bytes;
   ++at->objects;
-  in_[buffer] = static_cast<std::size_t>(at - pieces_.begin());
+  in_[buffer] = {static_cast<std::size_t>(at - pieces_.begin()), bytes};
   return is_there;
 }
 
 bool DevicePieces::free(std::uint32_t buffer) {
   const auto found = in_.find(buffer);
   if (found == in_.end()) return false;
-  Piece& piece = pieces_[found->second];
+  Piece& piece = pieces_[found->second.piece];
+  piece.room += found->second.bytes;
   in_.erase(found);
   return --piece.objects > 0;
 }

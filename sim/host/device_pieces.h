@@ -20,11 +20,15 @@ class DevicePieces {
 
  private:
   struct Piece {
-    std::uint64_t room = 0;  ///< bytes behind its last object; what is freed before is not used
+    std::uint64_t room = 0;  ///< bytes that no object has
     std::uint32_t objects = 0;
   };
-  std::vector<Piece> pieces_;                ///< without objects: given back
-  std::map<std::uint32_t, std::size_t> in_;  ///< a buffer's piece
+  struct Place {
+    std::size_t piece = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Piece> pieces_;          ///< without objects: given back
+  std::map<std::uint32_t, Place> in_;  ///< of a buffer
 };
 
 }  // namespace foretrace::sim

@@ -29,6 +29,15 @@ TEST(DevicePieces, AreGivenBackWithTheirLastObject) {
   EXPECT_FALSE(pieces.allocate(2, kibibytes(20))) << "nothing is there any more";
 }
 
+TEST(DevicePieces, UseTheRoomOfWhatWasFreed) {
+  DevicePieces pieces;
+  pieces.allocate(0, kibibytes(64));
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_TRUE(pieces.allocate(1, kibibytes(1283))) << turn;
+    EXPECT_TRUE(pieces.free(1)) << turn;
+  }
+}
+
 TEST(DevicePieces, AreNotSharedWithWhatFillsThem) {
   DevicePieces pieces;
   EXPECT_FALSE(pieces.allocate(0, kibibytes(2048)));
@@ -57,6 +66,20 @@ threads:
   EXPECT_NEAR(test::host_us(t, "second"), 2, 0.001);
   EXPECT_NEAR(test::host_us(t, "one"), 1, 0.001);
   EXPECT_GE(test::host_us(t, "last"), 40);
+}
+
+/// malloc_batches of 20_graph_network_minibatches (blind round written-8): 1283 KiB in a loop,
+/// beside 64 KiB that stay.
+TEST(DevicePieces, HaveRoomBesideWhatWasAllocatedBeforeTheRun) {
+  Machine machine = test::unit_machine();
+  machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostMalloc, {50e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = test::predict(R"(
+buffers: {w: {memory: device, size: 64KiB}, x: {memory: device, size: 1283KiB}}
+threads: {main: [malloc: {id: room, buffer: x}]}
+)",
+                                   machine);
+  EXPECT_NEAR(test::host_us(t, "room"), 2, 0.001);
 }
 
 }  // namespace
