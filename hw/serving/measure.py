@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scenarios with `serving:`, run by the engine beside this file on a GPU (on the CPU where there is none).
 
-    python3 hw/serving/measure.py FILE... -o RUNS/ [--budget SECONDS]      # RUNS/NAME/measured.timeline.json, .serving.json.gz
+    python3 hw/serving/measure.py FILE... -o RUNS/ [--budget SECONDS]      # RUNS/NAME/measured.timeline.json, .serving.json.gz, host.yaml
     python3 hw/serving/measure.py --calibrate MODEL... -o RUNS/            # RUNS/calibration/MODEL.json.gz
 
 Files of one model follow each other, so that its weights and graphs are made once. What the budget leaves no time for is said.
@@ -15,11 +15,14 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "engine"))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "scenarios" / "pytorch"))
 
 import results  # noqa: E402
 import scenario as scenarios  # noqa: E402
 import timeline  # noqa: E402
 import traffic  # noqa: E402
+from foretrace import reference_loop  # noqa: E402
+from foretrace.whole import write_whole  # noqa: E402
 
 CALIBRATED = {"max_batched_tokens": 8192, "max_requests": 256, "max_length": 16384, "graph_length": 8192, "cuda_graphs": True,
               "memory_ppm": 900000, "block": 16}
@@ -83,12 +86,14 @@ def serve(torch, held, path, output, limit):
     runner = held.of(torch, read["architecture"], read["engine"])
     device.warm(runner, read["engine"])
     engine = Engine(read, runner, runner.arena)
+    rounds = [reference_loop.one_round() for _ in range(3)]
     gc.collect()
     gc.disable()
     requests, iterations, complete = engine.serve(limit)
     gc.enable()
+    host = reference_loop.host_speed(rounds + [reference_loop.one_round() for _ in range(3)])
     rows = [results.row_of(r) for r in requests if r.generated == r.output]
-    document = {"name": read["name"], "scenario": read["text"], "environment": environment(), "complete": complete,
+    document = {"name": read["name"], "scenario": read["text"], "environment": environment(), "host": host, "complete": complete,
                 "arena_tokens": runner.arena, "blocks": engine.blocks, "no_extent": engine.no_extent,
                 "preemptions": engine.scheduler.preemptions, "request_columns": results.REQUEST_COLUMNS, "requests": rows,
                 "iteration_columns": COLUMNS, "iterations": iterations}
@@ -97,8 +102,10 @@ def serve(torch, held, path, output, limit):
         print(f"{read['name']}: {len(rows)} requests in {told['seconds']} s, TTFT p50 {told['ttft_ms']['p50']} ms, TPOT p50 "
               f"{told.get('tpot_ms', {}).get('p50')} ms, {told['output_tokens_per_s']} tokens/s, "
               f"{engine.scheduler.preemptions} preemptions{'' if complete else ', NOT COMPLETE'}", file=sys.stderr)
-    results.write(pathlib.Path(output) / read["name"] / "measured.serving.json.gz", document)
-    timeline.write(pathlib.Path(output) / read["name"] / "measured.timeline.json",
+    folder = pathlib.Path(output) / read["name"]
+    results.write(folder / "measured.serving.json.gz", document)
+    write_whole(folder / "host.yaml", reference_loop.host_text(host))
+    timeline.write(folder / "measured.timeline.json",
                    timeline_of(read, engine, runner, requests, COLUMNS, iterations, complete))
 
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "models/machine/value_text.h"
 #include "scenarios/base/text/errors.h"
@@ -21,6 +22,16 @@ using enum Param;
 constexpr double kShortest = 1e-4, kLongest = 10;  // seconds of a loop
 constexpr std::array kOfCapturedHosts{EagerCaptured, EagerCapturedProduct, EagerCapturedLibrary,
                                       EagerCapturedQuery, EagerLaunch};
+constexpr std::array kOfServingHosts{EagerForward, EagerLinear, EagerAttention, EagerCollective};
+
+void take_longer(Machine& machine, std::span<const Param> params, double factor) {
+  for (const Param param : params) {
+    if (!machine.has(param)) continue;
+    ParamValue value = machine.get(param);
+    value.value *= factor;
+    machine.set(param, std::move(value));
+  }
+}
 
 std::optional<double> loop(const YamlNode* node, std::string_view name, Problems& problems) {
   if (node == nullptr) return {};
@@ -64,18 +75,15 @@ bool has_loops(const std::string& path) {
 KnownHost take_host(Machine& machine, const std::string& path) {
   KnownHost host{.file = path, .loop_seconds = read_loop(path)};
   if (!machine.has(HostLoop) || !machine.has(HostLoopPower)) {
-    throw UsageError{fmt::format(
-        "--host: machine {} says nothing of a captured program's host (host.loop)", machine.name)};
+    throw UsageError{
+        fmt::format("--host: machine {} says nothing of PyTorch's host (host.loop)", machine.name)};
   }
   host.factor =
       std::pow(host.loop_seconds / machine.get(HostLoop).value, machine.get(HostLoopPower).value);
-  for (const Param param : kOfCapturedHosts) {
-    if (!machine.has(param)) continue;
-    ParamValue value = machine.get(param);
-    value.value *= host.factor;
-    machine.set(param, std::move(value));
-  }
-  if (machine.has(BlindCapturedHostKnown)) {
+  take_longer(machine, kOfCapturedHosts, host.factor);
+  take_longer(machine, kOfServingHosts, host.factor);
+  if (machine.has(BlindCapturedHostKnown) && machine.has(BlindCapturedHost)) {
+    host.band = machine.get(BlindCapturedHostKnown).value / machine.get(BlindCapturedHost).value;
     machine.set(BlindCapturedHost, machine.get(BlindCapturedHostKnown));
   }
   return host;

@@ -1,5 +1,5 @@
-// The host of a captured program, where it is known: `python3 -m foretrace host` has measured its
-// reference loops.
+// The host of a captured program or of an engine that serves, where it is known: `python3 -m
+// foretrace host` has measured its reference loops.
 #pragma once
 
 #include <string>
@@ -15,10 +15,11 @@ bool has_loops(const std::string& path);
 struct KnownHost {
   std::string file;
   double loop_seconds = 0;  ///< PyTorch's reference loop there
-  double factor = 1;        ///< a captured program's host takes so many times what the machine says
+  double factor = 1;        ///< PyTorch's host takes so many times what the machine says
+  double band = 1;  ///< so many times as uncertain (in logarithms) as an unknown one, in captures
 };
 
-/// Reads such a file and changes `machine` by it: what a captured program's host takes, and how far
+/// Reads such a file and changes `machine` by it: what PyTorch's host takes, and how far
 /// that may be off
 /// (`blind.captured_host_known`). Hosts differ by less than their loops do: by the power
 /// `host.loop_power`, which programs showed whose loops were measured beside them. Throws

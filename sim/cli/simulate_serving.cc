@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/what_if/known_host.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/check/check.h"
 #include "scenarios/serving/grid.h"
@@ -19,8 +20,7 @@ namespace {
 
 /// What a file of requests has no use for is not left unsaid.
 void refuse_for_serving(const SimulateOptions& options) {
-  const std::pair<bool, const char*> given[] = {{!options.host.empty(), "--host"},
-                                                {options.frontend != "cuda", "--frontend"},
+  const std::pair<bool, const char*> given[] = {{options.frontend != "cuda", "--frontend"},
                                                 {options.nodes.has_value(), "--nodes"},
                                                 {!options.placement.empty(), "--placement"},
                                                 {options.few_passes, "--few-passes"}};
@@ -54,7 +54,13 @@ int simulate_serving(const SimulateOptions& options, const ServingScenario& scen
   const Machine of_file = changed_machine(options.machine, options.with);
   Machine machine = of_file;
   leave_out_terms(machine, options.without);
-  const std::vector<serving::Serving> kinds = serving::kinds_of(scenario.serving, machine);
+  serving::Serving asked = scenario.serving;
+  if (!options.host.empty()) {
+    const KnownHost host = take_host(machine, options.host);
+    asked.host = {.factor = host.factor, .band = host.band};
+    print_error("{}", describe(host, machine));
+  }
+  const std::vector<serving::Serving> kinds = serving::kinds_of(asked, machine);
   print_error("{}", serving::engine_note(kinds.back()));
   std::vector<Program> programs;
   for (const serving::Serving& kind : kinds) {
@@ -98,9 +104,9 @@ int simulate_serving(const SimulateOptions& options, const ServingScenario& scen
   } else if (options.format == OutputFormat::Csv) {
     print_text(serving::csv_of(predicted));
   } else if (options.format == OutputFormat::Json) {
-    print_text(serving::json_of(scenario.serving, predicted, machine));
+    print_text(serving::json_of(asked, predicted, machine));
   } else {
-    print_text(serving::text_of(scenario.serving, predicted));
+    print_text(serving::text_of(asked, predicted));
     print_out("{:<16}{}\n", "time goes on", limits_words(limits));
     print_out("\non {}{}\n", machine.name,
               options.machine_is_named ? "" : ", the default: --machine names another");

@@ -61,6 +61,29 @@ TEST(Serving, HasAServerAroundOtherEnginesThatDelaysEachToken) {
   EXPECT_GT(first_token("tensorrt-llm"), 140);
 }
 
+TEST(Serving, OfAKnownHostTakesItsTimesAndANarrowerBand) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  scratch.write("quick.yaml", "foretrace_host: 1\npython_loop: 30ms\ntorch_loop: 12ms\n");
+  scratch.write("typical.yaml", "foretrace_host: 1\npython_loop: 60ms\ntorch_loop: 24ms\n");
+  const auto first_token = [&scratch](const std::string& host) {
+    const Ran ran = scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8" + host +
+                                " --format json");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(ran.err.find("its reference loop in quick.yaml, 12.0 ms") != std::string::npos,
+              host == " --host quick.yaml");
+    return nlohmann::json::parse(ran.out)["values"]["ttft_ms_p50"];
+  };
+  const auto width = [](const nlohmann::json& value) {
+    return value["high"].get<double>() / value["low"].get<double>();
+  };
+  const nlohmann::json unknown = first_token(""), typical = first_token(" --host typical.yaml"),
+                       quick = first_token(" --host quick.yaml");
+  EXPECT_EQ(typical["predicted"], unknown["predicted"]);
+  EXPECT_LT(width(typical), width(unknown));
+  EXPECT_LT(quick["predicted"].get<double>(), 0.95 * unknown["predicted"].get<double>());
+}
+
 TEST(Serving, IsATableWithABandAround) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

@@ -57,15 +57,16 @@ Time with_new_sizes(const Time& calls) {
   return {kLonger * calls.seconds, calls.low, kLonger * calls.high};
 }
 
-/// Hosts differ, and nobody knows this one: what waits for it may be so much quicker or slower, but
-/// not quicker than the device.
-Time with_host_band(Time time, double busy) {
+/// Hosts differ: what waits for one may be so much quicker or slower, but not quicker than the
+/// device.
+Time with_host_band(Time time, double busy, const Serving::Host& host) {
   static const double kQuick = constant("serving.host.quickest");
   static const double kSlow = constant("serving.host.slowest");
   const double waits = std::max(0.0, time.seconds - busy) / time.seconds;
   if (waits < constant("serving.host.waits")) return time;
-  return {time.seconds, std::min(time.low, std::max(busy, kQuick * time.seconds)),
-          std::max(time.high, kSlow * time.seconds)};
+  const double quick = std::pow(kQuick, host.band), slow = std::pow(kSlow, host.band);
+  return {time.seconds, std::min(time.low, std::max(busy, quick * time.seconds)),
+          std::max(time.high, slow * time.seconds)};
 }
 
 /// All-reduces by a kernel of the engine's own: every GPU reads what all others have.
@@ -142,11 +143,21 @@ double around_experts_seconds(const Serving& serving, const Machine& machine, co
   return kAround + (kind == EngineKind::TensorRtLlm ? 0 : (kTriton - 1) * products);
 }
 
-/// Networks of experts were wrong by more than their kernels' bands say.
-Time with_experts_band(const Serving& serving, Time time) {
+/// Networks of experts were wrong by more than their kernels' bands say with others' engines, by
+/// less with ours.
+Time with_experts_band(const Serving& serving, const Batch& batch, Time time) {
   static const double kWider = constant("serving.experts.band");
+  static const double kOwnDecodes = constant("serving.foretrace.experts.decodes_band");
+  static const double kOwnPrompts = constant("serving.foretrace.experts.prompts_band");
   if (serving.model.experts == 0) return time;
-  return {time.seconds, time.low / kWider, time.high * kWider};
+  if (serving.engine.kind != EngineKind::Foretrace) {
+    return {time.seconds, time.low / kWider, time.high * kWider};
+  }
+  const double share = batch.chunk_tokens > 0 ? kOwnPrompts : kOwnDecodes;
+  const auto nearer = [&](double end) {
+    return time.seconds * std::pow(end / time.seconds, share);
+  };
+  return {time.seconds, nearer(time.low), nearer(time.high)};
 }
 
 }  // namespace
@@ -222,7 +233,8 @@ IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
           expert_layers_ > 0 ? expert_layers_ * around_experts_seconds(serving, machine, batch) : 0;
       const double longer = around - region.idle();
       const Time time = later(region.time, std::max(0.0, longer));
-      row.points.push_back({attention_seconds(batch), with_host_band(time, region.busy)});
+      row.points.push_back(
+          {attention_seconds(batch), with_host_band(time, region.busy, serving.host)});
     }
     std::ranges::sort(row.points, {}, &Point::attention);
     rows_.push_back(std::move(row));
@@ -306,10 +318,10 @@ Time IterationTimes::of(const Batch& batch) const {
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double host = own_sums_seconds(serving_, machine_, asked, expert_layers_) + own_.iteration +
-                      own_.request * static_cast<double>(batch.requests()) +
-                      own_.token * static_cast<double>(batch.chunk_tokens);
-  return with_experts_band(serving_, later(time, host));
+  const double own = own_.iteration + own_.request * static_cast<double>(batch.requests()) +
+                     own_.token * static_cast<double>(batch.chunk_tokens);
+  const double sums = own_sums_seconds(serving_, machine_, asked, expert_layers_);
+  return with_experts_band(serving_, batch, later(time, sums + serving_.host.factor * own));
 }
 
 Time IterationTimes::of_stage(const Batch& batch) const {
