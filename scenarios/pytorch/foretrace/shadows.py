@@ -16,6 +16,7 @@ MOST = 1 << 22  # elements of an integer tensor that has a twin
 MOST_FLOATS = 64
 FACTORIES = {"aten::empty", "aten::empty_strided", "aten::empty_like", "aten::new_empty", "aten::new_empty_strided", "aten::resize_"}
 DRAWN = {"aten::topk", "aten::sort", "aten::argsort", "aten::multinomial", "aten::argmax", "aten::randint", "aten::randperm"}
+DECIDED_BY_ONE = {"and": False, "bitwise_and": False, "logical_and": False, "or": True, "bitwise_or": True, "logical_or": True}  # whatever the other is
 SIZED_BY_DATA = {"aten::bincount", "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::repeat_interleave"}
 
 
@@ -90,8 +91,20 @@ class Shadows(TorchDispatchMode):
                 return
             except (RuntimeError, NotImplementedError, TypeError):
                 self._note(f"{name} is not computed on the CPU")
+        decided = DECIDED_BY_ONE.get(name.removeprefix("aten::").strip("_"))
         for o in outs:
             o._foretrace_twin = None
+            if decided is not None and self._small(o) and any(self._is_all(t, decided) for t in tensors):
+                with no_dispatch():
+                    value = torch.full(o.shape, decided)
+                self._give(o, value)
+
+    def _is_all(self, tensor, value):
+        """Whether it is known that every element of a tensor of truth values is `value`."""
+        if tensor.dtype != torch.bool or self._twin(tensor) is None:
+            return False
+        with no_dispatch():
+            return bool((self._twin(tensor) == value).all())
 
     def _give(self, out, value):
         for o, v in zip(tree_leaves(out), tree_leaves(value)):

@@ -147,6 +147,22 @@ class Programs(unittest.TestCase):
         self.assertIn("cufft", run.text)
         self.assertIn("line 3", run.text)
 
+    def test_a_loop_ends_where_one_of_its_conditions_is_known(self):
+        run = Captured("""
+            import foretrace, torch
+            x = torch.randn(64, 64, device="cuda")
+            with torch.inference_mode():
+                for _ in range(12):
+                    with foretrace.region("step"):
+                        for n in range(9):  # as beam search ends: by its scores, or by its length
+                            y = x @ x
+                            hits = torch.zeros(4, dtype=torch.bool, device="cuda") | torch.full((4,), n == 4, device="cuda")
+                            if not (y[0] > 0).any() & ~torch.all(hits):
+                                break
+        """, "--values", "compute")
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(len(run.all("gemm")), 5)
+
     def test_a_size_that_data_decide_is_computed(self):
         run = Captured("""
             import torch, foretrace
