@@ -10,6 +10,7 @@ import argparse
 import collections
 import concurrent.futures
 import csv
+import math
 import pathlib
 import re
 import statistics
@@ -172,6 +173,13 @@ def main():
             writer.writerows([row["id"], row["metric"], *values] for row, *values in found)
 
 
+def percentile(values, share):
+    """Linear between the two nearest ranks of sorted values."""
+    place = share * (len(values) - 1)
+    low, high = values[int(place)], values[math.ceil(place)]
+    return low + (high - low) * (place - int(place))
+
+
 def report(found):
     groups = collections.defaultdict(list)  # metric, mode, engine, GPU, precision and model
     for row, predicted, low, high, measured in found:
@@ -181,7 +189,7 @@ def report(found):
     for group, values in sorted(groups.items()):
         errors = sorted(abs(e) for e, _ in values)
         print(f"{', '.join(group):<64} {len(values):>4} rows  median {100 * statistics.median(errors):5.1f} %  90th "
-              f"{100 * errors[int(0.9 * (len(errors) - 1))]:5.1f} %  bias {100 * statistics.median(e for e, _ in values):+6.1f} %  "
+              f"{100 * percentile(errors, 0.9):5.1f} %  bias {100 * statistics.median(e for e, _ in values):+6.1f} %  "
               f"in band {100 * sum(b for _, b in values) / len(values):3.0f} %")
 
 
