@@ -81,8 +81,13 @@ def run_one(script, arguments, region=None, module=False, measurement=None):
 
 
 def clean_up():
-    """As a new process would find the GPU, but for the libraries' own workspaces."""
+    """As a new process would find the GPU and PyTorch's settings, but for the libraries' own workspaces."""
     import torch
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.benchmark = False
     dist = torch.distributed
     if dist.is_available() and dist.is_initialized():
         with contextlib.suppress(Exception):

@@ -147,6 +147,15 @@ class Programs(unittest.TestCase):
         self.assertIn("cufft", run.text)
         self.assertIn("line 3", run.text)
 
+    def test_the_reference_loop_stays_on_the_cpu_whatever_device_is_the_default(self):
+        run = Captured("""
+            import torch
+            from foretrace.reference_loop import torch_loop
+            torch.set_default_device("meta")
+            print([cell.cell_contents.device.type for cell in torch_loop().__closure__ if isinstance(cell.cell_contents, torch.Tensor)])
+        """, command=["{script}"])
+        self.assertIn("['cpu', 'cpu']", run.text)
+
     def test_a_loop_ends_where_one_of_its_conditions_is_known(self):
         run = Captured("""
             import foretrace, torch
