@@ -134,6 +134,9 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   read_threads(reader, map.required("threads"));
   report_works_never_given(reader);
   read_expectations(reader, map.optional("expect"));
+  for (const char* other : {"include", "training_step", "captured_step", "serving"}) {
+    map.optional(other);  // none of them is there: for the hint about a key that is none
+  }
   map.finish();
   warn_of_unused_parameters(reader);
 }
