@@ -18,7 +18,7 @@
 #include "sim/device/level2.h"
 #include "sim/device/stream.h"
 #include "sim/engine/engine.h"
-#include "sim/host/device_pieces.h"
+#include "sim/host/memory_pieces.h"
 #include "sim/host/memory_pool.h"
 #include "sim/host/semaphore.h"
 #include "sim/host/touched_pages.h"
@@ -99,11 +99,12 @@ struct Process final : Context {
     bool by_graph = false;   ///< kept until the graph goes
   };
   std::map<std::pair<CommId, BufferId>, Registration> registrations;
-  std::vector<HostRead> host_reads;      ///< by BufferId
-  std::vector<TouchedPages> touched;     ///< by BufferId: of fresh memory
-  std::uint32_t host_frees = 0;          ///< calls of cudaFreeHost so far
-  std::vector<Level2> level2;            ///< by device
-  std::vector<DevicePieces> pieces;      ///< by device
+  std::vector<HostRead> host_reads;   ///< by BufferId
+  std::vector<TouchedPages> touched;  ///< by BufferId: of fresh memory
+  std::uint32_t host_frees = 0;       ///< calls of cudaFreeHost so far
+  std::vector<Level2> level2;         ///< by device
+  std::vector<MemoryPieces> pieces;   ///< by device
+  MemoryPieces pinned_pieces;
   std::vector<MemoryPool> pools;         ///< by device
   std::vector<TimePoint> cleared;        ///< by device: until then memory that was freed is cleared
   std::vector<TimePoint> uploads_until;  ///< by device: one thread's from pageable memory, in turn

@@ -39,12 +39,22 @@ std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& pr
 bool is_internal(const Stream& stream) { return stream.name.find('.') != std::string::npos; }
 
 /// With what is allocated before the run: what a program allocates itself finds room beside it.
-std::vector<DevicePieces> pieces_before(const Program& program) {
-  std::vector<DevicePieces> pieces(program.devices);
+std::vector<MemoryPieces> pieces_before(const Program& program) {
+  std::vector<MemoryPieces> pieces(program.devices);
   for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
     const bool is_there = buffer.memory == MemoryKind::Device && !buffer.by_nccl;
     if (is_there && !buffer.allocated_by_program) pieces[buffer.device].allocate(id, buffer.size);
+  }
+  return pieces;
+}
+
+MemoryPieces pinned_before(const Program& program) {
+  MemoryPieces pieces;
+  for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
+    const Buffer& buffer = program.buffers[id];
+    const bool is_there = buffer.memory == MemoryKind::Pinned && !buffer.allocated_by_program;
+    if (is_there) pieces.allocate(id, buffer.size);
   }
   return pieces;
 }
@@ -106,6 +116,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     warm_cache(program, machine, process);
     process.pools.resize(program.devices);
     process.pieces = pieces_before(program);
+    process.pinned_pieces = pinned_before(program);
     process.uploads_until.resize(program.devices);
     process.cleared.resize(program.devices);
     for (std::uint32_t d = 0; d < program.devices; ++d) {

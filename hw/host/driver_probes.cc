@@ -227,9 +227,8 @@ Probe device_allocations() {
             constexpr std::size_t kLeast = DriverDevice::kPiece;
             const Times small = device_memory(kLeast, Pause::None),
                         rested = device_memory(kLeast, Pause::Some),
-                        middle = device_memory(128 * kMi, Pause::None),
                         large = device_memory(kGi, Pause::None), object = small_objects();
-            return Values{small.make,      slope(kLeast, small.make, 128 * kMi, middle.make),
+            return Values{small.make,      slope(kLeast, small.make, kGi, large.make),
                           small.give_back, slope(kLeast, small.give_back, kGi, large.give_back),
                           object.make,     object.give_back,
                           rested.make,     rested.give_back,
@@ -263,8 +262,8 @@ Probe pinned_allocations() {
            {"host.host_free_least", Time},
            {"host.host_free", Time},
            {"host.host_free_bandwidth", Rate},
-           {"cudaHostAlloc beside pinned memory with room in its piece", Time, "64KiB"},
-           {"cudaFreeHost beside it", Time, "64KiB"}},
+           {"host.host_alloc_small", Time},
+           {"host.host_free_small", Time}},
           [] {
             const Times least = pinned_memory(64 * kKi);
             void* there = nullptr;

@@ -299,11 +299,16 @@ void HostThread::run(const FreeAsync& op) {
 }
 
 void HostThread::run(const HostAlloc& op) {
+  const std::uint32_t id = op.buffer.resolve(variables_).value;
+  const bool found_room = process_.pinned_pieces.allocate(id, buffer(op.buffer).size);
+  if (shares_piece(found_room, Param::HostAllocSmall)) return;
   take(sized_call(Param::HostAllocBase, Param::HostAllocBandwidth, op.buffer));
 }
 
 void HostThread::run(const HostFree& op) {
   ++process_.host_frees;
+  const bool leaves_others = process_.pinned_pieces.free(op.buffer.resolve(variables_).value);
+  if (shares_piece(leaves_others, Param::HostFreeHostSmall)) return;
   take(sized_call(Param::HostFreeHostBase, Param::HostFreeHostBandwidth, op.buffer));
 }
 

@@ -1,5 +1,5 @@
 // Small objects of cudaMalloc: which of them need a piece of their own.
-#include "sim/host/device_pieces.h"
+#include "sim/host/memory_pieces.h"
 
 #include <gtest/gtest.h>
 
@@ -13,15 +13,15 @@ constexpr Bytes kibibytes(std::uint64_t count) { return {count * kKi.count}; }
 
 // Measured (hw/laboratory/host on an H200's host): of sixty-four objects of 512 KiB every fourth
 // one takes as long as one of 2 MiB.
-TEST(DevicePieces, HoldAsManyObjectsAsFit) {
-  DevicePieces pieces;
+TEST(MemoryPieces, HoldAsManyObjectsAsFit) {
+  MemoryPieces pieces;
   for (std::uint32_t i = 0; i < 8; ++i) {
     EXPECT_EQ(pieces.allocate(i, kibibytes(512)), i % 4 != 0) << i;
   }
 }
 
-TEST(DevicePieces, AreGivenBackWithTheirLastObject) {
-  DevicePieces pieces;
+TEST(MemoryPieces, AreGivenBackWithTheirLastObject) {
+  MemoryPieces pieces;
   EXPECT_FALSE(pieces.allocate(0, kibibytes(20)));
   EXPECT_TRUE(pieces.allocate(1, kibibytes(20)));
   EXPECT_TRUE(pieces.free(0)) << "the other one is still there";
@@ -29,8 +29,8 @@ TEST(DevicePieces, AreGivenBackWithTheirLastObject) {
   EXPECT_FALSE(pieces.allocate(2, kibibytes(20))) << "nothing is there any more";
 }
 
-TEST(DevicePieces, UseTheRoomOfWhatWasFreed) {
-  DevicePieces pieces;
+TEST(MemoryPieces, UseTheRoomOfWhatWasFreed) {
+  MemoryPieces pieces;
   pieces.allocate(0, kibibytes(64));
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_TRUE(pieces.allocate(1, kibibytes(1283))) << turn;
@@ -38,15 +38,15 @@ TEST(DevicePieces, UseTheRoomOfWhatWasFreed) {
   }
 }
 
-TEST(DevicePieces, AreNotSharedWithWhatFillsThem) {
-  DevicePieces pieces;
+TEST(MemoryPieces, AreNotSharedWithWhatFillsThem) {
+  MemoryPieces pieces;
   EXPECT_FALSE(pieces.allocate(0, kibibytes(2048)));
   EXPECT_FALSE(pieces.allocate(1, kibibytes(20)));
   EXPECT_FALSE(pieces.allocate(2, kibibytes(5000)));
   EXPECT_FALSE(pieces.free(2));
 }
 
-TEST(DevicePieces, MakeSmallObjectsCheap) {
+TEST(MemoryPieces, MakeSmallObjectsCheap) {
   Machine machine = test::unit_machine();
   machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
   machine.set(Param::HostFreeSmall, {1e-6, 0, ParameterClass::Assumed, "", ""});
@@ -70,7 +70,7 @@ threads:
 
 /// malloc_batches of 20_graph_network_minibatches (blind round written-8): 1283 KiB in a loop,
 /// beside 64 KiB that stay.
-TEST(DevicePieces, HaveRoomBesideWhatWasAllocatedBeforeTheRun) {
+TEST(MemoryPieces, HaveRoomBesideWhatWasAllocatedBeforeTheRun) {
   Machine machine = test::unit_machine();
   machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
   machine.set(Param::HostMalloc, {50e-6, 0, ParameterClass::Assumed, "", ""});
@@ -80,6 +80,43 @@ threads: {main: [malloc: {id: room, buffer: x}]}
 )",
                                    machine);
   EXPECT_NEAR(test::host_us(t, "room"), 2, 0.001);
+}
+
+/// small_blocks of 09_pinned_memory_by_size (blind round written-10).
+TEST(MemoryPieces, HoldPinnedBlocksToo) {
+  Machine machine = test::unit_machine();
+  machine.set(Param::HostAllocSmall, {7e-6, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostFreeHostSmall, {10e-6, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostAllocLeast, {650e-6, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostFreeHostLeast, {250e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = test::predict(R"(
+buffers: {x: {memory: pinned, size: 5KiB}, y: {memory: pinned, size: 248KiB}, z: {memory: pinned, size: 3MiB}}
+threads:
+  main:
+    - host_alloc: {id: first, buffer: x}
+    - host_alloc: {id: second, buffer: y}
+    - host_alloc: {id: large, buffer: z}
+    - host_free: {id: one, buffer: x}
+    - host_free: {id: last, buffer: y}
+)",
+                                   machine);
+  EXPECT_GE(test::host_us(t, "first"), 650);
+  EXPECT_NEAR(test::host_us(t, "second"), 7, 0.001);
+  EXPECT_GE(test::host_us(t, "large"), 650);
+  EXPECT_NEAR(test::host_us(t, "one"), 10, 0.001);
+  EXPECT_GE(test::host_us(t, "last"), 250);
+}
+
+TEST(MemoryPieces, HoldPinnedBlocksBesideThoseOfBeforeTheRun) {
+  Machine machine = test::unit_machine();
+  machine.set(Param::HostAllocSmall, {7e-6, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostAllocLeast, {650e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = test::predict(R"(
+buffers: {w: {memory: pinned, size: 64KiB}, x: {memory: pinned, size: 64KiB}}
+threads: {main: [host_alloc: {id: room, buffer: x}]}
+)",
+                                   machine);
+  EXPECT_NEAR(test::host_us(t, "room"), 7, 0.001);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where cudaMalloc puts small objects: the driver gets device memory in pieces, and several objects
-// share one. Who needs a new piece pays for the mapping, the others do not.
+// Where cudaMalloc and cudaHostAlloc put small objects: the driver gets memory in pieces, and
+// several objects share one. Who needs a new piece pays for the mapping, the others do not.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace foretrace::sim {
 
-/// The pieces of one device of a process that hold objects of less than a piece.
-class DevicePieces {
+/// The pieces of one device of a process, or its pinned ones, that hold objects of less than a
+/// piece.
+class MemoryPieces {
  public:
   /// Takes `size` for `buffer`. Whether it found room in a piece that is there.
   bool allocate(std::uint32_t buffer, Bytes size);

@@ -1,4 +1,4 @@
-#include "sim/host/device_pieces.h"
+#include "sim/host/memory_pieces.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ std::uint64_t in_its_piece(std::uint64_t bytes) {
 
 }  // namespace
 
-bool DevicePieces::allocate(std::uint32_t buffer, Bytes size) {
+bool MemoryPieces::allocate(std::uint32_t buffer, Bytes size) {
   const std::uint64_t bytes = in_its_piece(size.count);
   if (bytes >= bytes_of_a_piece()) return false;
   const auto found = std::ranges::find_if(
@@ -33,7 +33,7 @@ bool DevicePieces::allocate(std::uint32_t buffer, Bytes size) {
   return is_there;
 }
 
-bool DevicePieces::free(std::uint32_t buffer) {
+bool MemoryPieces::free(std::uint32_t buffer) {
   const auto found = in_.find(buffer);
   if (found == in_.end()) return false;
   Piece& piece = pieces_[found->second.piece];
