@@ -181,6 +181,11 @@ KernelCost library_cost(Reading& read, const LibraryWork& work) {
 
 Duration framework_time(Reading& read, const FrameworkCalls& calls) {
   Duration mean = read.time(param_of(calls.work)) * calls.count;
+  if (calls.loop_us != 0 && read.has(Param::HostLoop) && read.has(Param::HostLoopPower)) {
+    const double loop = 1e-6 * calls.loop_us / to_seconds(read.time(Param::HostLoop));
+    mean = seconds_to_duration(to_seconds(mean) *
+                               std::pow(loop, 1 - read.value(Param::HostLoopPower)));
+  }
   if (calls.queries != 0) mean += read.time(Param::EagerCapturedQuery) * calls.queries;
   return seconds_to_duration(to_seconds(mean) * slowest_of(read, calls.processes));
 }

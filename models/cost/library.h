@@ -40,9 +40,11 @@ struct FrameworkCalls {
   std::uint32_t count = 1;
   std::uint32_t processes = 1;
   std::uint32_t queries = 0;
+  std::uint32_t loop_us = 0;  ///< of captured work: the reference loop where it was captured
   friend auto operator<=>(const FrameworkCalls&, const FrameworkCalls&) = default;
 };
-/// In the slowest of the processes.
+/// In the slowest of the processes. Captured work is in parts of the loop of the host that captured
+/// it: hosts differ by less than their loops, by the power `host.loop_power`.
 Duration framework_time(Reading& read, const FrameworkCalls& calls);
 
 }  // namespace foretrace::cost

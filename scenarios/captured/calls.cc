@@ -107,10 +107,12 @@ void Calls::host_work(std::int64_t until) {
   auto asked = static_cast<std::uint32_t>(std::llround(std::floor(queries_)));
   queries_ -= static_cast<double>(asked);
   constexpr std::int64_t kMostOfACall = 4'000'000'000;
+  constexpr double kMostOfALoop = 4e9;  // us
+  const auto loop_us = static_cast<std::uint32_t>(std::clamp(loop / 1e3, 1.0, kMostOfALoop));
   for (std::int64_t left = count; left > 0; left -= std::min(left, kMostOfACall)) {
     add(FrameworkCall{FrameworkWork::Captured,
                       static_cast<std::uint32_t>(std::min(left, kMostOfACall)),
-                      std::exchange(asked, 0)});
+                      std::exchange(asked, 0), loop_us});
   }
   at_ = until;
 }

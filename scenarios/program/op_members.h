@@ -56,6 +56,7 @@ void for_each_member(const OpKind& kind, Out&& out) {
                    out.value("work", o.work);
                    out.value("count", o.count);
                    if (o.queries != 0) out.value("queries", o.queries);
+                   if (o.loop_us != 0) out.value("loop_us", o.loop_us);
                  },
                  [&](const Spin& o) {
                    stream(o);

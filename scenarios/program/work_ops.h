@@ -65,6 +65,8 @@ struct FrameworkCall {
   std::uint32_t count = 1;
   std::uint32_t queries =
       0;  ///< calls of CUDA within it that ask or tell: cudaGetDevice and the like
+  std::uint32_t loop_us = 0;  ///< us that the reference loop took where this was captured, whose
+                              ///< millionths `count` says; 0: as long as on the machine
 };
 /// Returns when every (process, host thread) whose operations name this barrier has arrived.
 struct HostBarrier {

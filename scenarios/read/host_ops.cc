@@ -60,7 +60,12 @@ OpKind read_framework_call(OpFields& fields) {
     op.count = static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 1, kMost));
   }
   if (const YamlNode* node = fields.map().optional("queries")) {
-    op.queries = static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 0, kMost));
+    op.queries =
+        static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 0, kMost));
+  }
+  if (const YamlNode* node = fields.map().optional("loop_us")) {
+    op.loop_us =
+        static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 0, kMost));
   }
   return op;
 }
@@ -76,7 +81,7 @@ constexpr std::array kHostOps{
              read_host_parallel},
     OpSyntax{"read_file", "dst [size]", "reads a file from storage into host memory",
              read_read_file},
-    OpSyntax{"framework_call", "work [count] [queries]",
+    OpSyntax{"framework_call", "work [count] [queries] [loop_us]",
              "PyTorch's own work on the host, as the machine has it", read_framework_call},
     OpSyntax{"host_barrier", "[name]", "waits until every thread that names it has arrived",
              [](OpFields& f) -> OpKind { return HostBarrier{barrier(f)}; }},

@@ -161,6 +161,7 @@ class BlockText {
     key("work", framework_work_name(op.work));
     number("count", std::uint64_t{op.count}, 1);
     number("queries", std::uint64_t{op.queries}, 0);
+    number("loop_us", std::uint64_t{op.loop_us}, 0);
   }
   void keys(const HostBarrier& op) {
     const std::string& name = program_.barriers.at(op.barrier.value).name;

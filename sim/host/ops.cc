@@ -13,7 +13,7 @@ namespace foretrace::sim {
 void HostThread::run(const HostCompute& op) { take({op.duration.eval(variables_)}); }
 
 void HostThread::run(const FrameworkCall& op) {
-  const cost::FrameworkCalls calls{op.work, op.count, program_.processes, op.queries};
+  const cost::FrameworkCalls calls{op.work, op.count, program_.processes, op.queries, op.loop_us};
   const auto time_of = [&](Reading& read) { return cost::framework_time(read, calls); };
   take({world_.costs().of(calls), recorder_.banded(*current_.op, SpanOf::Call, calls, time_of)});
 }

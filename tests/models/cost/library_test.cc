@@ -140,5 +140,18 @@ TEST(FrameworkTime, IsTheKindsTimeForEachCall) {
   EXPECT_EQ(answer(machine, framework_time, FrameworkCalls{FrameworkWork::Backward, 3, 1}), 21_us);
 }
 
+TEST(FrameworkTime, OfACaptureGrowsWithTheLoopsOfBothHostsByTheSamePower) {
+  const Machine machine = machine_of(
+      {{Param::EagerCaptured, 25e-9}, {Param::HostLoop, 24e-3}, {Param::HostLoopPower, 0.5}});
+  const auto time = [&](std::uint32_t count, std::uint32_t loop_us) {
+    return answer(machine, framework_time,
+                  FrameworkCalls{FrameworkWork::Captured, count, 1, 0, loop_us});
+  };
+  EXPECT_EQ(time(4000, 24'000), 100_us);
+  EXPECT_EQ(time(4000, 0), 100_us);
+  // The same work on a host four times as quick: four times as many parts of its loop.
+  EXPECT_EQ(time(16'000, 6'000), 200_us) << "and not four times as long";
+}
+
 }  // namespace
 }  // namespace foretrace::cost
