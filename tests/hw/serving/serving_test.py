@@ -109,7 +109,7 @@ class Scheduling(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_every_shipped_file_is_read(self):
         files = sorted((ROOT / "hw" / "serving" / "traffic").glob("*.yaml"))
-        self.assertEqual(len(files), 40)
+        self.assertEqual(len(files), 54)
         for path in files:
             read = scenario.read(path)
             arrivals = traffic.requests(read["traffic"])
