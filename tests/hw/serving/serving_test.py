@@ -112,7 +112,7 @@ class Files(unittest.TestCase):
         self.assertEqual(len(files), 54)
         for path in files:
             read = scenario.read(path)
-            arrivals = traffic.requests(read["traffic"])
+            arrivals = traffic.requests(read["traffic"], path.parent)
             self.assertLessEqual(max(a.prompt + a.output for a in arrivals), read["engine"]["max_length"])
 
     def test_rates_and_percentages(self):

@@ -253,7 +253,8 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
   EXPECT_DOUBLE_EQ(record.own_share, 0.5);  // 35 us of CPU in 70 us by the clock
   const Expansion made = expand({{{record, {0}}}, 1});
   const std::string text = scenario_text(made.program);
-  EXPECT_THAT(text, HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
+  EXPECT_THAT(text, HasSubstr("framework_call: {work: captured, count: 25000, loop_us: 1000}"))
+      << "25 us of 1 ms";
   EXPECT_THAT(text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, name: "
                               "vectorized_elementwise_kernel."));
   EXPECT_THAT(
