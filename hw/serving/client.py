@@ -5,7 +5,7 @@
 
 vLLM, SGLang and TensorRT-LLM serve such an address. Prompts are random token ids of the file's lengths, and answers have as many
 tokens as the file says (`ignore_eos`, `min_tokens`). Beside a prediction `foretrace compare RUNS/NAME` and `report` read the result.
-A key comes from OPENAI_API_KEY. Exit code 2: a request had no answer, or not the asked one; all others are written.
+A key comes from OPENAI_API_KEY. Exit code 2: a request had no answer, or not the asked one; all others are written. 4: they cannot be written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import scenario  # noqa: E402
 import timeline  # noqa: E402
 import traffic  # noqa: E402
 from load import Load  # noqa: E402
-from stream import Refused, Server  # noqa: E402
+from stream import Refused, Server, plain  # noqa: E402
 
 LATE_MS = 10  # a client that sends so much too late measures itself
 
@@ -39,7 +39,7 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="of a parameter of the file")
     parser.add_argument("--gpus", type=int, default=1, help="that the server has, for the record")
     parser.add_argument("--machine", default="a server", help="its name in the record: '4 x NVIDIA H100'")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds without a byte until a request is given up")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds without a token until a request is given up")
     parser.add_argument("--keep-end", action="store_true", help="without ignore_eos and min_tokens, for servers that refuse them")
     return parser.parse_args()
 
@@ -112,10 +112,14 @@ def main():
     for what, count in load.counts.items():
         say(f"note: {count} {what}")
     document = timeline.of(read, arrivals, load.served, producer="hw/serving client.py", machine=given.machine,
-                           versions={"server": f"{model} at {server.base}", "seen_by": "a client, to whom waiting is a part of prefill"},
+                           versions={"server": f"{plain(model)} at {server.base}", "seen_by": "a client, to whom waiting is a part of prefill"},
                            engine=read["engine"]["kind"], gpus=given.gpus, explanation=wrong)
     path = pathlib.Path(given.output) / read["name"] / "measured.timeline.json"
-    timeline.write(path, document)
+    try:
+        timeline.write(path, document)
+    except OSError as error:
+        say(f"error: {path}: {error.strerror}")
+        return 4
     print_table(load.served)
     print(f"wrote {path}")
     return 2 if wrong else 0

@@ -127,7 +127,14 @@ def timeline_of(read, engine, runner, requests, columns, iterations, complete):
 def main():
     given = arguments()
     deadline = time.monotonic() + given.budget
-    read = sorted(((scenarios.read(file)["model"], file) for file in given.files))
+    read = []
+    for file in given.files:
+        try:
+            read.append((str(scenarios.read(file)["model"]), file))
+        except (ValueError, OSError) as error:
+            print(f"error: {file}: {error}", file=sys.stderr)
+            return 2
+    read.sort()
     import torch
 
     torch.set_grad_enabled(False)
@@ -141,7 +148,7 @@ def main():
             continue
         try:
             serve(torch, held, file, given.output, min(given.limit, deadline - time.monotonic()))
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, OSError) as error:
             print(f"{file}: {type(error).__name__}: {error}", file=sys.stderr)
             failed += 1
     return 1 if failed else 0

@@ -1,7 +1,9 @@
 """A measured run: requests and iterations, and what is told of them. Definitions: scenarios/serving.md. No PyTorch."""
 
+import contextlib
 import gzip
 import json
+import os
 import pathlib
 
 REQUEST_COLUMNS = ["id", "arrival_ns", "prompt", "output", "preempted", "first_ns", "last_ns", "intervals_us"]
@@ -35,10 +37,18 @@ def summary(requests):
                    "output_tokens_per_s": round(sum(r[3] for r in requests) / seconds, 3)}
 
 
-def write(path, document):
-    path = pathlib.Path(path)
+@contextlib.contextmanager
+def beside(path):
+    """A file beside `path` that becomes it at the end: each process has its own, and a failure leaves none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".part")
-    with gzip.open(aside, "wt", encoding="utf-8") as file:
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write(path, document):
+    with beside(pathlib.Path(path)) as aside, gzip.open(aside, "wt", encoding="utf-8") as file:
         json.dump(document, file, separators=(",", ":"))
-    aside.replace(path)

@@ -10,6 +10,7 @@ ENGINE = {"kind": "foretrace", "max_batched_tokens": 2048, "max_requests": 64, "
           "cuda_graphs": True, "memory": "90%", "cache_tokens": None, "max_length": 8192}
 TRAFFIC = {"arrivals", "rate", "shape", "concurrency", "file", "prompt", "output", "requests", "seed"}
 SERVING = {"model", "precision", "engine", "traffic"}
+MOST_TOKENS, MOST_REQUESTS = 10_000_000, 1_000_000  # as `foretrace simulate` takes
 OTHERS = SERVING | {"parallel", "replicas", "prefix_hits", "disaggregated", "router"}  # of servers that are not ours
 OTHER_ENGINE = {"release": None, "speculative": None}
 
@@ -80,15 +81,24 @@ def gap_ns(text):
 
 
 def known(found, keys, where):
+    if not isinstance(found, dict):
+        raise Mistake(f"{where}: '{found}' is no map")
     for key in found:
         if key not in keys:
             raise Mistake(f"{where}: unknown key '{key}'")
     return found
 
 
+def count(found, key, where, most):
+    value = found.get(key)
+    if type(value) is not int or not 1 <= value <= most:
+        raise Mistake(f"{where}: '{key}' is a whole number from 1 to {most}, not '{value}'")
+    return value
+
+
 def law(found):
     known(found, ("mean", "spread"), "a length")
-    return {"mean": int(found["mean"]), "spread_ppm": ppm(found.get("spread", "0%"))}
+    return {"mean": count(found, "mean", "a length", MOST_TOKENS), "spread_ppm": ppm(found.get("spread", "0%"))}
 
 
 def with_values(text, values):
@@ -116,6 +126,8 @@ def read(path, values=None, any_server=False):
     for key in ("name", "serving"):
         if key not in document:
             raise Mistake(f"no '{key}'")
+    if not re.fullmatch(r"[\w.-]+", str(document["name"]), re.ASCII) or document["name"] in (".", ".."):
+        raise Mistake(f"name: {document['name']!r} is no word of letters, digits, '_', '-' and '.'")
     serving = known(document["serving"], OTHERS if any_server else SERVING, "serving")
     for key in ("model", "traffic"):
         if key not in serving:
@@ -135,13 +147,19 @@ def read(path, values=None, any_server=False):
     if kind != "trace":
         traffic["prompt"], traffic["output"] = law(traffic["prompt"]), law(traffic["output"])
         traffic.setdefault("seed", 1)
+        for key in ("requests", "concurrency"):
+            if key == "requests" or kind == "closed":
+                count(traffic, key, "traffic", MOST_REQUESTS)
     if kind in ("poisson", "gamma"):
         traffic["mean_gap_ns"] = gap_ns(traffic["rate"])
     if kind == "gamma":
-        traffic["shape_halves"] = round(2 * float(traffic["shape"]))
+        match = re.fullmatch(r"(\d{1,4})(\.[05])?", str(traffic["shape"]))
+        traffic["shape_halves"] = round(2 * float(match[0])) if match else 0
+        if not 1 <= traffic["shape_halves"] <= 2000:
+            raise Mistake(f"traffic: 'shape' is a multiple of 0.5 up to 1000, not '{traffic['shape']}'")
     if serving.get("precision", "bfloat16") != "bfloat16" and not any_server:
         raise Mistake("precision: the engine computes in bfloat16 only")
-    return {"name": document["name"], "model": serving["model"], "architecture": architecture(serving["model"], path.parent),
+    return {"name": str(document["name"]), "model": serving["model"], "architecture": architecture(serving["model"], path.parent),
             "engine": engine, "traffic": traffic, "folder": str(path.parent), "text": text,
             "path": str(path)}
 
@@ -152,4 +170,11 @@ def architecture(model, folder="."):
     path = pathlib.Path(folder) / model if str(model).endswith(".json") else shipped
     if not path.is_file():
         raise Mistake(f"model: '{model}' is no file beside the scenario, and none of scenarios/architectures")
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Mistake(f"{path}: not JSON: {error}"[:200]) from None
+    vocabulary = found.get("vocab_size", 32000) if isinstance(found, dict) else None
+    if type(vocabulary) is not int or not 16 <= vocabulary < 1 << 31:
+        raise Mistake(f"{path}: no config.json with a 'vocab_size'")
+    return found

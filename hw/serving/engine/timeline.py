@@ -225,8 +225,5 @@ def of(read, arrivals, requests, iterations=(), *, producer, machine, versions, 
 
 
 def write(path, document):
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".part")
-    aside.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
-    aside.replace(path)
+    with results.beside(pathlib.Path(path)) as aside:
+        aside.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import pathlib
+import re
 
 from random_numbers import ONE, SplitMix64
 
+MOST_TOKENS = 1 << 27  # each has its number, or its time
 ARRIVALS, PROMPTS, OUTPUTS = 0, 1, 2  # streams
 
 
@@ -40,15 +42,29 @@ def trace(path):
         rows = [row for row in csv.reader(line for line in file if not line.startswith("#"))]
     if not rows or rows[0] != ["arrival_us", "prompt", "output"]:
         raise ValueError(f"{path}: the first line must be arrival_us,prompt,output")
-    arrivals = [Arrival(int(at) * 1000, int(prompt), int(output)) for at, prompt, output in rows[1:]]
+    arrivals = []
+    for row in filter(None, rows[1:]):
+        if len(row) != 3 or not all(re.fullmatch(" *[0-9]{1,15} *", cell) for cell in row) or int(row[1]) * int(row[2]) == 0:
+            raise ValueError(f"{path}: no arrival with two lengths: {','.join(row)[:80]!r}")
+        arrivals.append(Arrival(int(row[0]) * 1000, int(row[1]), int(row[2])))
+    if not arrivals:
+        raise ValueError(f"{path}: no request")
     if any(a.at_ns > b.at_ns for a, b in zip(arrivals, arrivals[1:])):
         raise ValueError(f"{path}: arrivals must not go back")
     return arrivals
 
 
 def requests(traffic, folder="."):
+    found = drawn(traffic, folder)
+    for what, tokens in (("prompts", sum(a.prompt for a in found)), ("output", sum(a.output for a in found))):
+        if tokens > MOST_TOKENS:
+            raise ValueError(f"traffic: {tokens} tokens of {what}: more than {MOST_TOKENS} in all")
+    return found
+
+
+def drawn(traffic, folder):
     if traffic["arrivals"] == "trace":
-        return trace(pathlib.Path(folder) / traffic["file"])
+        return trace(pathlib.Path(folder) / str(traffic["file"]))
     gaps, prompts, outputs = (SplitMix64(traffic["seed"], stream) for stream in (ARRIVALS, PROMPTS, OUTPUTS))
     found, at_ns = [], 0
     for number in range(traffic["requests"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import collections
 import random
@@ -19,20 +20,20 @@ class Load:
         # Special tokens stand at the ends of vocabularies.
         low, high = min(256, vocabulary // 8), max(vocabulary // 8 + 1, vocabulary * 3 // 4)
         numbers = random.Random(seed)
-        self.prompts = [[numbers.randrange(low, high) for _ in range(a.prompt)] for a in arrivals]
+        self.prompts = [array.array("I", (numbers.randrange(low, high) for _ in range(a.prompt))) for a in arrivals]
         self.served, self.failed = [], []  # Served; (number, why, tokens that came)
         self.late_ns, self.counts = [], collections.Counter()
         self.in_a_row = 0
 
     def body(self, prompt, output):
         """As vLLM and SGLang take it: the asked number of tokens, whatever they are."""
-        body = {"model": self.model, "prompt": prompt, "max_tokens": output, "temperature": 0, "stream": True,
+        body = {"model": self.model, "prompt": list(prompt), "max_tokens": output, "temperature": 0, "stream": True,
                 "stream_options": {"include_usage": True}}
         return body | ({"ignore_eos": True, "min_tokens": output} if self.ignores_end else {})
 
     async def warm(self):
         """A short request: whether the server takes such ones at all."""
-        prompt = (self.prompts[0] * 16)[:16] if self.prompts else [256] * 16
+        prompt = (self.prompts[0][:16] * 16)[:16] if self.prompts else [256] * 16
         await self.server.complete(self.body(prompt, 4), lambda now: None)
 
     async def one(self, number):
@@ -59,6 +60,8 @@ class Load:
         came = usage.get("completion_tokens", len(tokens))
         if came < arrival.output:
             raise Refused("the answer is shorter than asked: does the server take ignore_eos and min_tokens?")
+        if came > arrival.output:
+            raise Refused("the answer is longer than asked")
         if usage.get("prompt_tokens", arrival.prompt) != arrival.prompt:
             self.counts["prompts that the server counts otherwise"] += 1
         if len(tokens) < came:
