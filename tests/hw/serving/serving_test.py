@@ -126,6 +126,37 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(scenario.Mistake, "unknown key 'bloc'"):
             scenario.known({"bloc": 1}, scenario.ENGINE, "engine")
 
+    def test_what_foretrace_refuses_is_not_read_as_something_else(self):
+        text = ("schema_version: 1\nname: chat\nserving:\n  model: llama3-8b\n  engine: {kind: vllm}\n"
+                "  traffic: {arrivals: poisson, rate: 4/s, prompt: {mean: 9}, output: {mean: 4}, requests: 6}\n")
+        for old, new, words in (
+                ("schema_version: 1", "schema_version: 7", "schema_version: 7, and 1 is read"),
+                ("schema_version: 1\n", "", "no 'schema_version'"),
+                ("name: chat", "name: chat\nservign: {a: 1}", "unknown key 'servign'"),
+                ("name: chat", "name: chat\nname: other", "line 3: 'name' is there twice"),
+                ("requests: 6", "requests: 6, requests: 3", "line 6: 'requests' is there twice"),
+                ("requests: 6", "requests: 6, concurrency: 3", "traffic of poisson arrivals: unknown key 'concurrency'"),
+                ("poisson, rate: 4/s", "closed, concurrency: 2, rate: 4/s", "traffic of closed arrivals: unknown key 'rate'"),
+                ("requests: 6", "requests: 010", "whole number from 1"),
+                ("requests: 6", "requests: \u0666", "whole number from 1"),
+                ("requests: 6", "requests: 6, seed: abc", "'seed' is a whole number"),
+                ("requests: 6}", "requests: 6}}", "a brace more ends than begins"),
+                ("requests: 6", "requests: [6]", "a value is a word"),
+                ("kind: vllm", "kind: foo", "none of foretrace, vllm"),
+                ("kind: vllm", "kind: vllm, memory: 200%", "'memory' is more than 0%"),
+                ("kind: vllm", "kind: vllm, cuda_graphs: 3", "'cuda_graphs' is true or false"),
+                ("  engine", "  parallel: {tensr: 2}\n  engine", "unknown key 'tensr'"),
+                ("  engine", "\tengine", "line 5: indentation is by spaces"),
+                ("  engine", "   engine", "line 5: 'engine' stands under no map of this indentation"),
+                ("llama3-8b", "../architectures/llama3-8b", "is no word"),
+                ("name: chat", "name: 'cha # t'", "is no word"),
+                ("{mean: 9}", "{a: " * 40 + "}" * 40, "deep at most")):
+            with self.subTest(new), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "chat.yaml"
+                path.write_text(text.replace(old, new))
+                with self.assertRaises(scenario.Mistake) as refused:
+                    scenario.read(path, any_server=True)
+                self.assertIn(words, str(refused.exception))
 
     def test_what_only_other_engines_know_is_read_for_these(self):
         text = (ROOT / "hw" / "serving" / "traffic" / "llama_8b_chat.yaml").read_text()
