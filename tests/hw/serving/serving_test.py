@@ -146,6 +146,7 @@ class Files(unittest.TestCase):
                 ("kind: vllm", "kind: vllm, memory: 200%", "'memory' is more than 0%"),
                 ("kind: vllm", "kind: vllm, cuda_graphs: 3", "'cuda_graphs' is true or false"),
                 ("  engine", "  parallel: {tensr: 2}\n  engine", "unknown key 'tensr'"),
+                ("  engine", "  precision: int3\n  engine", "'int3' is none of"),
                 ("  engine", "\tengine", "line 5: indentation is by spaces"),
                 ("  engine", "   engine", "line 5: 'engine' stands under no map of this indentation"),
                 ("llama3-8b", "../architectures/llama3-8b", "is no word"),
