@@ -26,6 +26,7 @@ import step_trace
 from gpu import Memory, Nvml
 from layouts import make_step
 from meeting import MEETING_S, Barriers, Ranks
+from parent import end_with
 from steps.configurations import Configuration, all_configurations, shrunk
 from timing import Timer, pass_times
 
@@ -223,6 +224,7 @@ def main():
     parser.add_argument("--time", default="", help="ids, comma-separated")
     parser.add_argument("--trace", default="", help="ids timed by an earlier process")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--parent", type=int, default=0, help="ends with this process")
     parser.add_argument("--deadline", type=float, required=True, help="seconds since the epoch")
     parser.add_argument("--attempt", type=int, default=0)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -230,6 +232,7 @@ def main():
     parser.add_argument("--no-trace", action="store_true", help="timings only")
     parser.add_argument("--trial", action="store_true", help="all models at a tiny size")
     arguments = parser.parse_args()
+    end_with(arguments.parent)
     worker = Worker(arguments)
     if worker.ranks.rank == 0:
         worker.write("environment", "", environment=worker.environment())

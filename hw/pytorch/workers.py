@@ -99,7 +99,8 @@ def start(ranks, arguments, out, environment=()):
         variables = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks),
                            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)) | dict(environment)
         with (out / f"log.rank{rank}.txt").open("ab") as log:
-            processes.append(subprocess.Popen([sys.executable, str(HERE / "worker.py"), "--out", str(out), *arguments],
+            processes.append(subprocess.Popen([sys.executable, str(HERE / "worker.py"), "--parent", str(os.getpid()), "--out", str(out),
+                                               *arguments],
                                               env=variables, stdout=log, stderr=log))
     return processes
 

@@ -8,6 +8,8 @@ import pickle
 import runpy
 import sys
 
+from .parent import end_with
+
 
 def run_script(script, arguments, module):
     """As `python3 SCRIPT ARGS` or `python3 -m MODULE ARGS` would."""
@@ -52,6 +54,7 @@ def hand_over(options, numbers):
 
 def main():
     options, script, arguments = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    end_with(options.get("parent"))
     from .environment import CaptureError
     from .messages import MISSING, MissingMessage
     from .recorder import CaptureDone

@@ -13,9 +13,11 @@ from .environment import CaptureError, emulated_environment, fake_environment, r
 from .reference_loop import write_host
 from .report import print_summary
 from .scenario import write_scenario
+from .whole import own
 
 GPUS_PER_NODE = 8
 MOST_RANKS = 100_000  # of a scenario
+MOST_MEMORY = 1 << 50  # of a GPU
 
 
 def parse(words=None):
@@ -63,6 +65,13 @@ def parse(words=None):
             parser.error(f"--ranks {arguments.ranks}: numbers, by commas")
         if arguments.ranks[0] < 0 or arguments.ranks[-1] >= arguments.world_size:
             parser.error(f"--ranks: between 0 and {arguments.world_size - 1}")
+        if arguments.memory is not None and arguments.memory > MOST_MEMORY:
+            parser.error(f"--memory: at most {MOST_MEMORY} bytes")
+    if arguments.command == "measure":
+        if not 1 <= arguments.gpus <= MOST_RANKS or arguments.step < 0 or arguments.steps < 1:
+            parser.error(f"--gpus: between 1 and {MOST_RANKS}; --step: at least 0; --steps: at least 1")
+        if not 0 < arguments.timeout < float("inf"):
+            parser.error("--timeout: seconds, more than 0")
     return arguments
 
 
@@ -80,7 +89,7 @@ def capture_rank(arguments, environment, rank):
     with tempfile.TemporaryDirectory() as folder:
         numbers = os.path.join(folder, "numbers.json")
         options = {"out": arguments.output, "step": arguments.step, "more": arguments.more, "region": arguments.region, "module": arguments.module,
-                   "numbers": numbers}
+                   "numbers": numbers, "parent": os.getpid()}
         environment = rank_environment(environment, rank, arguments.world_size, arguments.gpus_per_node)
         package = str(pathlib.Path(__file__).resolve().parents[1])
         environment["PYTHONPATH"] = os.pathsep.join([package] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []))
@@ -131,7 +140,8 @@ def capture_fake_tensors(arguments, environment):
         raise CaptureError("fake tensors capture one rank of one: several need PyTorch's CUDA build on Linux and the emulated GPU")
     with tempfile.TemporaryDirectory() as folder:
         numbers = os.path.join(folder, "numbers.json")
-        options = {"out": arguments.output, "step": arguments.step, "region": arguments.region, "module": arguments.module, "numbers": numbers}
+        options = {"out": arguments.output, "step": arguments.step, "region": arguments.region, "module": arguments.module, "numbers": numbers,
+                   "parent": os.getpid()}
         package = str(pathlib.Path(__file__).resolve().parents[1])
         environment["PYTHONPATH"] = os.pathsep.join([package] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []))
         done = subprocess.run([sys.executable, "-m", "foretrace.fake_recorder", json.dumps(options), arguments.script, *arguments.arguments], env=environment, check=False)
@@ -163,18 +173,30 @@ def capture_ranks(arguments, environment):
 def main(words=None):
     arguments = parse(words)
     try:
-        if arguments.command == "measure":
-            from .measuring import measure_script
-            return measure_script(arguments)
         if arguments.command == "host":
             return write_host(arguments.output)
-        environment, depth = environment_of(arguments)
         if not arguments.module and not os.path.exists(arguments.script):
             raise CaptureError(f"there is no script {arguments.script}")
-        numbers = capture_ranks(arguments, environment) if depth == "emulated" else {0: capture_fake_tensors(arguments, environment)}
-        name = pathlib.Path(os.path.abspath(arguments.output)).name
-        print_summary(write_scenario(arguments.output, name, arguments.world_size, arguments.ranks), numbers)
+        arguments.output = os.path.abspath(arguments.output)  # the program may go elsewhere
+        with own(arguments.output) as is_ours:
+            if not is_ours:
+                raise CaptureError(f"{arguments.output}: another capture or measurement writes into it")
+            return run(arguments)
     except CaptureError as error:
         print(f"foretrace: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"foretrace: {error}", file=sys.stderr)
+        return 4
+
+
+def run(arguments):
+    """`capture` or `measure` into a folder that is nobody else's meanwhile."""
+    if arguments.command == "measure":
+        from .measuring import measure_script
+        return measure_script(arguments)
+    environment, depth = environment_of(arguments)
+    numbers = capture_ranks(arguments, environment) if depth == "emulated" else {0: capture_fake_tensors(arguments, environment)}
+    name = pathlib.Path(os.path.abspath(arguments.output)).name
+    print_summary(write_scenario(arguments.output, name, arguments.world_size, arguments.ranks), numbers)
     return 0

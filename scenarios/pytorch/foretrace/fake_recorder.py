@@ -17,6 +17,7 @@ from .environment import CaptureError, read_device, script_digest, torch_version
 from .fake_device import FakeGpu, is_gpu, patched
 from .fake_launches import PRODUCTS, Launches
 from .operations import TYPES, contiguous
+from .parent import end_with
 from .recorder import CaptureDone
 from .reference_loop import host_speed, one_round
 
@@ -262,6 +263,7 @@ def capture_fake(options, script, arguments):
     device = read_device(device_file)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise CaptureError("fake tensors capture one rank of one: several need PyTorch's CUDA build on Linux")
+    digest = script_digest([script, *arguments], 1)  # before the program may go elsewhere, or change itself
     recorder = FakeRecorder((options["step"] or session.FIRST) - 1)
     steps = Steps(recorder, options["region"])
     session._active = steps
@@ -280,7 +282,7 @@ def capture_fake(options, script, arguments):
     head = {"foretrace_calls": 1, "torch": torch_version, "cuda": cuda or "", "depth": "fake", "rank": 0, "world_size": 1, "local_rank": 0, "local_world_size": 1,
             "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
                        "capability": [device["major"], device["minor"]], "memory": device["memory"]},
-            "command": [script, *arguments], "script_digest": script_digest([script, *arguments], 1), "host": host_speed(recorder.loops), "packages": {}, "assumptions": said}
+            "command": [script, *arguments], "script_digest": digest, "host": host_speed(recorder.loops), "packages": {}, "assumptions": said}
     os.makedirs(options["out"], exist_ok=True)
     record.write(os.path.join(options["out"], "rank0.calls.jsonl.gz"), [json.dumps(head, separators=(",", ":")), *recorder.lines])
     kinds = {}
@@ -294,6 +296,7 @@ def capture_fake(options, script, arguments):
 def main():
     from .child import hand_over
     options, script, arguments = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    end_with(options.get("parent"))
     try:
         numbers = capture_fake(options, script, arguments)
     except CaptureError as error:

@@ -8,7 +8,7 @@ import sys
 
 from . import record
 from .emulation import NONE
-from .environment import CaptureError, read_device, script_digest, torch_versions
+from .environment import CaptureError, read_device, torch_versions
 from .reference_loop import host_speed
 
 PACKAGES = ("transformers", "torchvision", "timm", "peft", "accelerate", "lightning", "torch_geometric", "diffusers", "triton")
@@ -28,7 +28,7 @@ def _packages():
     return found
 
 
-def header(assumptions, command, loops):
+def header(assumptions, command, digest, loops):
     device_file = os.environ["FORETRACE_DEVICE"]
     device = read_device(device_file)
     torch, cuda = torch_versions()
@@ -37,7 +37,7 @@ def header(assumptions, command, loops):
     return {"foretrace_calls": 1, "torch": torch, "cuda": cuda, "depth": "emulated", **number,
             "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
                        "capability": [device["major"], device["minor"]], "memory": int(os.environ.get("FORETRACE_MEMORY", device["memory"]))},
-            "command": command, "script_digest": script_digest(command, number["world_size"]), "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
+            "command": command, "script_digest": digest, "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
 
 
 def unsteady(lengths):
@@ -49,7 +49,7 @@ def unsteady(lengths):
             "capture again on a quiet one")
 
 
-def write_record(path, recorder, world, command, region, guessed=None, not_drawn=0):
+def write_record(path, recorder, world, command, digest, region, guessed=None, not_drawn=0):
     """The file of the profiled step. Returns a dictionary of its main numbers."""
     emulation = recorder.emulation
     step = recorder.profile()
@@ -71,7 +71,7 @@ def write_record(path, recorder, world, command, region, guessed=None, not_drawn
     declared = record.declarations(emulation, before + everything)
     _name_communicators(declared, calls, emulation, step, world)
     writer = record.Writer(emulation, declared)
-    writer.add(**header(assumptions, command, [p.loops for p in recorder.plain() if p.loops]))
+    writer.add(**header(assumptions, command, digest, [p.loops for p in recorder.plain() if p.loops]))
     for i, name in enumerate(threads.names):
         writer.add(k="thread", i=i, n=name, role="main" if name == "main" else "autograd" if "autograd" in name else "other")
     for c in record.graph_bodies(emulation, before, calls):

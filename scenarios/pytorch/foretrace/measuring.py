@@ -14,8 +14,10 @@ import time
 import traceback
 
 from .environment import rank_environment, script_digest, timer_library
+from .parent import end_with
 from .recorder import CaptureDone
 from .reference_loop import host_text
+from .scenario import word
 from .whole import write_whole
 
 STEPS_OF_TURN, TURNS = 4, 5
@@ -105,6 +107,7 @@ def worker():
     """python3 -m foretrace.measuring JOBS.json: runs the scripts of a list as one rank; a line of `log` for each."""
     with open(sys.argv[1]) as file:
         jobs = json.load(file)
+    end_with(jobs.get("parent"))
     rank = int(os.environ.get("RANK", "0"))
     import torch
 
@@ -164,7 +167,7 @@ def run_scripts(scripts, output, gpus, timeout=60, budget=None):
 
 def _start(scripts, output, log, gpus):
     jobs = output / "jobs.json"
-    jobs.write_text(json.dumps({"scripts": scripts, "output": str(output), "log": str(log)}))
+    jobs.write_text(json.dumps({"scripts": scripts, "output": str(output), "log": str(log), "parent": os.getpid()}))
     package = str(pathlib.Path(__file__).resolve().parents[1])
     processes = []
     for rank in range(gpus):
@@ -214,7 +217,7 @@ def _watch(processes, log, gpus, timeout, end):
 def measure_script(arguments):
     """The command `measure`: one script, `arguments.gpus` processes."""
     output = pathlib.Path(arguments.output)
-    name = output.resolve().name
+    name = word(output.resolve().name)
     job = {"name": name, "script": os.path.abspath(arguments.script) if not arguments.module else arguments.script, "arguments": arguments.arguments,
            "region": arguments.region, "module": arguments.module, "measurement": {"warm": arguments.step, "turns": max(1, arguments.steps // STEPS_OF_TURN)}}
     results, host = run_scripts([job], output, arguments.gpus, arguments.timeout)

@@ -5,7 +5,7 @@ import os
 import pathlib
 import sys
 
-from .environment import CaptureError, emulated_environment
+from .environment import CaptureError, emulated_environment, script_digest
 
 FIRST, AGAIN = 3, 4  # the step that is recorded, from 1, and how much later once more if the program goes on
 _active = None  # Steps of the capture or measurement that runs
@@ -28,8 +28,9 @@ class Capture:
         from .recorder import Recorder
         from .steps import Steps
         from .world import World
-        self.out = pathlib.Path(out)
-        self.command = command or sys.argv
+        self.out = pathlib.Path(out).absolute()  # wherever the program goes
+        self.command = command or list(sys.argv)
+        self.digest = script_digest(self.command, int(os.environ.get("WORLD_SIZE", "1")))
         self.recorder = Recorder((step or FIRST) - 1, more, stop, 0 if step else AGAIN)
         self.steps = Steps(self.recorder, region_name)
         self.world = World(self.recorder.emulation)
@@ -55,7 +56,7 @@ class Capture:
         self.initial.remove()
         from .finish import write_record
         self.out.mkdir(parents=True, exist_ok=True)
-        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.steps.region or "step", self.guessed, self.initial.left)
+        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.digest, self.steps.region or "step", self.guessed, self.initial.left)
 
 
 @contextlib.contextmanager
@@ -70,6 +71,7 @@ def capture(out, world_size=1, gpu="h100", step=None, memory=None):
         _start_again(gpu, world_size, memory)
     from .report import print_summary
     from .scenario import write_scenario
+    out = pathlib.Path(out).absolute()
     session = Capture(out, step)
     session.start()
     try:

@@ -1,8 +1,40 @@
 """Files that appear whole or not at all, whoever kills the process or however full the disk is."""
 
+import contextlib
 import os
 import pathlib
 import tempfile
+
+
+@contextlib.contextmanager
+def own(folder):
+    """Keeps others from `folder`, which is made, for as long as this lasts; False: another one has it. One that it made goes again where it
+    stays empty."""
+    folder = pathlib.Path(folder)
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # no Unix
+        yield True
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            pass  # a file system without locks
+        try:
+            yield True
+        finally:
+            if is_new:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+    finally:
+        os.close(lock)
 
 
 def write_whole(path, content, spoils=()):

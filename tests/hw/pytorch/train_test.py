@@ -7,8 +7,10 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -202,6 +204,54 @@ with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file
         done, failed = self.measured(1, "trace")
         self.assertEqual(failed, [False, True, False])
         self.assertEqual(done, [["timing", "trace"], ["timing"], ["timing", "trace"]])
+
+
+class Parent(unittest.TestCase):
+    """A worker does not outlive the train.py that started it: it would measure beside the next one's, into its files."""
+
+    WORKER = f"""
+import os, pathlib, sys, time
+sys.path.insert(0, {str(workers.HERE)!r})
+from parent import end_with
+end_with(int(sys.argv[sys.argv.index("--parent") + 1]))
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+(out / "began").write_text(str(os.getpid()))
+time.sleep(600)
+"""
+    STARTER = f"""
+import pathlib, sys, time
+sys.path.insert(0, {str(workers.HERE)!r})
+import workers
+workers.HERE = out = pathlib.Path(sys.argv[1])
+workers.start(1, [], out)
+time.sleep(600)
+"""
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "by Linux's prctl")
+    def test_a_worker_ends_with_the_process_that_started_it(self):
+        with tempfile.TemporaryDirectory() as directory:
+            out = pathlib.Path(directory)
+            (out / "worker.py").write_text(self.WORKER, encoding="utf-8")
+            started = subprocess.Popen([sys.executable, "-c", self.STARTER, directory])
+            began = out / "began"
+            while started.poll() is None and not (began.exists() and began.read_text()):
+                time.sleep(0.05)
+            worker = int(began.read_text())
+            started.kill()
+            started.wait()
+            for _ in range(100):
+                stat = pathlib.Path(f"/proc/{worker}/stat")
+                if not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] in "ZX":
+                    break
+                time.sleep(0.1)
+            else:
+                os.kill(worker, 9)
+                self.fail("the worker goes on")
+
+    def test_a_worker_whose_parent_is_gone_does_not_begin(self):
+        done = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(workers.HERE)!r}); from parent import end_with; "
+                                                     "end_with(2**22 + 1); print('began')"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, "") if sys.platform.startswith("linux") else (0, "began\n"))
 
 
 class Timing(unittest.TestCase):

@@ -1,6 +1,8 @@
 """The capture's parts that need no PyTorch: from calls and operations to a record."""
 
+import contextlib
 import gzip
+import io
 import json
 import pathlib
 import sys
@@ -11,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
 from foretrace import record, reference_loop, scenario, steps  # noqa: E402
-from foretrace.command import parse  # noqa: E402
+from foretrace.command import main, parse  # noqa: E402
 from foretrace.environment import rank_environment  # noqa: E402
 from foretrace.emulation import NONE, Call  # noqa: E402
 from foretrace.operations import Operation, arguments, tensor  # noqa: E402
@@ -216,7 +218,7 @@ class Files(unittest.TestCase):
     def test_a_scenario_says_which_ranks_a_record_stands_for(self):
         with tempfile.TemporaryDirectory() as folder:
             text = scenario.write_scenario(folder, "a step", 8, [0, 6]).read_text()
-            self.assertIn("name: 'a step'\nprocesses: 8\n", text)
+            self.assertIn("name: a_step\nprocesses: 8\n", text)  # a scenario's name is a word
             self.assertIn("{file: rank0.calls.jsonl.gz, rank: 0, stands_for: [0, 1, 2, 3, 4, 5]}", text)
             self.assertIn("{file: rank6.calls.jsonl.gz, rank: 6, stands_for: [6, 7]}", text)
 
@@ -238,6 +240,21 @@ class Command(unittest.TestCase):
         with self.assertRaises(SystemExit) as refused:
             parse(["capture", "-o", "out", "--world-size", "2", "--ranks", "2", "train.py"])
         self.assertEqual(refused.exception.code, 2)
+
+    def test_numbers_that_measure_nothing_are_refused(self):
+        for words in (["measure", "--gpus", "0"], ["measure", "--steps", "0"], ["measure", "--timeout", "nan"], ["measure", "--timeout", "-1"],
+                      ["capture", "--memory", "9" * 24]):
+            with self.subTest(words), contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as refused:
+                parse([*words, "-o", "out", "train.py"])
+            self.assertEqual(refused.exception.code, 2)
+
+    def test_a_folder_that_cannot_be_written_is_one_line_and_4(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            script = pathlib.Path(folder) / "train.py"
+            script.write_text("")
+            self.assertEqual(main(["measure", "-o", str(script), str(script)]), 4)
+            self.assertEqual(main(["measure", "-o", folder + "/out", folder + "/none.py"]), 2)
+        self.assertEqual(len(said.getvalue().splitlines()), 2, said.getvalue())
 
     def test_a_rank_sees_what_torchrun_would_set(self):
         environment = rank_environment({}, 9, 16, 8)

@@ -5,16 +5,44 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
+from foretrace.environment import script_digest  # noqa: E402
 from foretrace.fake_launches import Launches, list_launches, product  # noqa: E402
+
+
+ENVIRONMENT = dict(os.environ, PYTHONPATH=str(ROOT / "scenarios" / "pytorch"), CUDA_VISIBLE_DEVICES="")
+STEPS = """
+import torch
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+for _ in range(8):
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def captured(here, output):
+    """The capture of here/train.py into a folder of this name, as it runs."""
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-m", "foretrace", "capture", "--depth", "fake", "-o", output, "--", "train.py"], cwd=here,
+                            env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def is_running(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def tensor(*shape, kind="bf16", **more):
@@ -92,6 +120,43 @@ class Programs(unittest.TestCase):
         code, text, _ = self.capture("pass", "--world-size", "2")
         self.assertEqual(code, 2)
         self.assertIn("one rank", text)
+
+    def test_the_record_is_where_it_was_asked_for_wherever_the_program_goes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            (here / "elsewhere").mkdir()
+            (here / "train.py").write_text(f"import os\nos.chdir('elsewhere')\n{STEPS}")
+            done = captured(here, "a name, too")
+            self.assertEqual(done.wait(), 0)
+            self.assertEqual(list((here / "elsewhere").iterdir()), [])
+            self.assertIn("\nname: a_name__too\n", (here / "a name, too" / "step.yaml").read_text())
+            with gzip.open(here / "a name, too" / "rank0.calls.jsonl.gz", "rt") as file:
+                self.assertEqual(json.loads(file.readline())["script_digest"], script_digest([str(here / "train.py")], 1))
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "by Linux's prctl")
+    def test_a_capture_that_is_killed_takes_its_program_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            (here / "train.py").write_text("import os, time\nopen('began', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+            started = captured(here, "out")
+            for _ in range(600):
+                if (here / "began").exists() and (here / "began").read_text():
+                    break
+                time.sleep(0.1)
+            second = subprocess.run([sys.executable, "-m", "foretrace", "capture", "--depth", "fake", "-o", "out", "--", "train.py"], cwd=here, env=ENVIRONMENT,
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(second.returncode, 2)
+            self.assertIn("another capture or measurement writes into it", second.stderr)
+            program = int((here / "began").read_text())
+            os.kill(started.pid, signal.SIGKILL)
+            started.wait()
+            for _ in range(100):
+                if not is_running(program):
+                    break
+                time.sleep(0.1)
+            else:
+                os.kill(program, signal.SIGKILL)
+                self.fail("the program goes on")
 
 
 if __name__ == "__main__":
