@@ -11,6 +11,7 @@ import sys
 from .program import BUNDLED, find_program
 
 HERE = pathlib.Path(__file__).resolve().parent
+ONE_ROOT = 1_000_000  # ranks
 LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so", "libforetrace_nvrtc12.so", "libforetrace_nvrtc13.so")
 
 
@@ -147,6 +148,8 @@ def emulated_environment(gpu, devices, memory=None, base=None):
     if convolutions.exists():
         environment["FORETRACE_CONVOLUTIONS"] = str(convolutions)
     environment.update(_triton())
+    # Of more ranks than 128 PyTorch lets several make NCCL's ids, and would wait ten minutes for those that no process plays.
+    environment["TORCH_NCCL_RANKS_PER_ROOT"] = str(ONE_ROOT)
     environment.setdefault("KINETO_LOG_LEVEL", "5")  # there is no CUPTI, which is no news
     if memory:
         environment["FORETRACE_MEMORY"] = str(memory)

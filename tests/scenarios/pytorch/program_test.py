@@ -27,13 +27,14 @@ def missing():
 
 
 class Captured:
-    def __init__(self, script, *options, command=None, rank=0):
+    def __init__(self, script, *options, command=None, rank=0, seconds=None):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "train.py"
             path.write_text(textwrap.dedent(script))
             arguments = command or ["-m", "foretrace", "capture", "-o", folder + "/out", *options, "--", str(path)]
             env = dict(os.environ, PYTHONPATH=str(ROOT / "scenarios" / "pytorch"), OUT=folder + "/out")
-            done = subprocess.run([sys.executable, "-W", "ignore", *[a.format(script=path) for a in arguments]], env=env, capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, "-W", "ignore", *[a.format(script=path) for a in arguments]], env=env, capture_output=True, text=True, check=False,
+                                  timeout=seconds)
             self.code, self.text = done.returncode, done.stdout + done.stderr
             record = pathlib.Path(folder) / "out" / f"rank{rank}.calls.jsonl.gz"
             self.lines = [json.loads(line) for line in gzip.open(record, "rt")] if record.exists() else []
@@ -93,6 +94,13 @@ class Programs(unittest.TestCase):
         reductions = run.all("coll")
         self.assertEqual(sum(c["n"] for c in reductions), 256 * 1024 * 2 + 1024 + 256)
         self.assertEqual(run.all("comm")[0]["ranks"], list(range(8)))
+
+    def test_so_many_ranks_that_pytorch_would_ask_several_for_ids(self):
+        setup = 'import torch.distributed as dist; dist.init_process_group("nccl"); '
+        script = TRAIN.replace("    optimizer =", "    " + setup + "model = torch.nn.parallel.DistributedDataParallel(model)\n    optimizer =", 1)
+        run = Captured(script, "--world-size", "200", "--ranks", "130", rank=130, seconds=120)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(len(run.all("comm")[0]["ranks"]), 200)
 
     def test_a_rank_that_is_not_the_first_finds_its_groups(self):
         setup = 'import torch.distributed as dist; dist.init_process_group("nccl"); groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]; '
