@@ -34,6 +34,12 @@ std::filesystem::path find_scenario(const LoadedTimeline& loaded) {
 
 void check_same_program(const Program& program, const LoadedTimeline& loaded) {
   const Origin& origin = loaded.timeline.origin;
+  if (loaded.timeline.serving) {
+    throw UsageError{
+        fmt::format("{}: a run of requests, which are no program\n  hint: 'foretrace report', "
+                    "'compare', and 'export --to perfetto', 'kineto' or 'csv' take it",
+                    loaded.file.string())};
+  }
   if (program.hash == origin.program_hash) {
     if (has_ops_of(loaded.timeline, op_rows(program))) return;
     throw UsageError{fmt::format("{}: its operations are not those of {}, whose hash it has",

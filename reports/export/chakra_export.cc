@@ -120,6 +120,7 @@ class Exporter {
     for (ChakraTrace& trace : result_.ranks) finish(trace);
     note("no time", "kernels and copies without a time in the timeline: 0");
     note("meetings", "meetings of host threads (barriers, signals): left out");
+    note("memory", "calls that allocate, free or register memory: left out, with their time");
     note("graphs", "launches of CUDA graphs: each is one kernel");
     note("between devices", "copies between a process's GPUs: kernels of their time");
     return std::move(result_);
@@ -221,6 +222,7 @@ class Exporter {
     const OrderNode& call = order_.nodes[node];
     const OpFacts facts = op_facts(call.call.op->kind);
     if (facts.acts == HostActs::Meets) ++counts_["meetings"];
+    if (facts.memory != nullptr) ++counts_["memory"];
     const bool works = facts.acts == HostActs::Itself;
     const bool waits = facts.waits == HostWaits::ForStream || facts.waits == HostWaits::ForDevice ||
                        facts.waits == HostWaits::ForEvent;

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "scenarios/base/text/errors.h"
 #include "scenarios/interchange/chakra_nodes.h"
 #include "scenarios/interchange/chakra_rank.h"
 #include "scenarios/interchange/interchange.h"
-#include "scenarios/base/text/errors.h"
 
 namespace foretrace::interchange {
 namespace {
@@ -112,11 +115,47 @@ std::string objects(const ChakraFacts& facts) {
                     copies != facts.counts.end() && copies->second > 0 ? facts.largest : 16);
 }
 
+/// Of "traces/rank.12.et", as Chakra's tools name them; empty of other names.
+std::optional<std::uint32_t> rank_by_name(std::string_view name) {
+  if (!name.ends_with(".et")) return {};
+  name.remove_suffix(3);
+  const std::size_t point = name.rfind('.');
+  if (point == std::string_view::npos) return {};
+  std::uint32_t rank = 0;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + point + 1, last, rank);
+  return error == std::errc{} && end == last ? std::optional{rank} : std::nullopt;
+}
+
+/// By the ranks in their names, where all have one: a shell puts rank.10.et before rank.2.et.
+std::vector<const RankFile*> in_order(const std::vector<RankFile>& files) {
+  std::vector<const RankFile*> found;
+  for (const RankFile& file : files) found.push_back(&file);
+  const auto has_rank = [](const RankFile& file) { return rank_by_name(file.name).has_value(); };
+  if (files.size() == 1 || !std::ranges::all_of(files, has_rank)) return found;
+  const auto rank = [](const RankFile* file) { return *rank_by_name(file->name); };
+  std::ranges::stable_sort(found, {}, rank);
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    if (i > 0 && rank(found[i]) == rank(found[i - 1])) {
+      throw UsageError{fmt::format("{} and {} are both of rank {}\n  hint: one trace of each rank",
+                                   found[i - 1]->name, found[i]->name, rank(found[i]))};
+    }
+    if (rank(found[i]) != i) {
+      throw UsageError{
+          fmt::format("{}: {} traces, and none is of rank {}\n  hint: one trace of each rank, or "
+                      "one of all of them with --processes",
+                      found[i]->name, files.size(), i)};
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 bool is_chakra(std::string_view file) { return file.ends_with(".et"); }
 
-Scenario read_chakra(const std::vector<RankFile>& ranks, const Options& options) {
+Scenario read_chakra(const std::vector<RankFile>& files, const Options& options) {
+  const std::vector<const RankFile*> ranks = in_order(files);
   ChakraFacts facts;
   facts.processes = options.processes > 0 ? options.processes : ranks.size();
   if (ranks.size() > 1 && facts.processes != ranks.size()) {
@@ -129,7 +168,7 @@ Scenario read_chakra(const std::vector<RankFile>& ranks, const Options& options)
   std::map<Ranks, std::string> comms;
   std::string threads;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const ChakraTrace trace = read_chakra_nodes(ranks[rank].name, ranks[rank].bytes);
+    const ChakraTrace trace = read_chakra_nodes(ranks[rank]->name, ranks[rank]->bytes);
     for (const auto& [name, times] : trace.unread) unread[name] += times;
     std::map<std::string, ChakraGroup> groups;
     // One trace for all processes: the others' groups are not in it.
@@ -140,7 +179,7 @@ Scenario read_chakra(const std::vector<RankFile>& ranks, const Options& options)
         groups.emplace(name, ChakraGroup{comm, std::move(of)});
       }
     }
-    const std::string ops = rank_ops(ranks[rank].name, trace, options, groups, facts);
+    const std::string ops = rank_ops(ranks[rank]->name, trace, options, groups, facts);
     threads += fmt::format("  rank{}:\n", rank);
     if (ranks.size() > 1) threads += fmt::format("    process: {}\n    ops:\n", rank);
     threads += "    - host_barrier: {}\n    - region:\n        name: trace\n        ops:\n" + ops;
@@ -151,6 +190,9 @@ Scenario read_chakra(const std::vector<RankFile>& ranks, const Options& options)
       "{}\n{}{}threads:\n{}",
       options.name, facts.processes, objects(facts), communicators(comms, facts), threads);
   scenario.notes = notes_of(facts, unread);
+  if (ranks.size() > 1 && !rank_by_name(ranks.front()->name)) {
+    scenario.notes.emplace_back("assumed: the files are those of ranks 0, 1, 2 ... in their order");
+  }
   return scenario;
 }
 

@@ -33,8 +33,8 @@ bool is_chakra(std::string_view file);
 
 /// Throws UsageError with file and line.
 Scenario read_simai(const RankFile& file, const Options& options);
-/// One file for each rank, in their order; one file for all of them. Throws UsageError with file
-/// and byte.
-Scenario read_chakra(const std::vector<RankFile>& ranks, const Options& options);
+/// One file for each rank, by the ranks in their names ("rank.3.et") or in their order; one file
+/// for all of them. Throws UsageError with file and byte.
+Scenario read_chakra(const std::vector<RankFile>& files, const Options& options);
 
 }  // namespace foretrace::interchange

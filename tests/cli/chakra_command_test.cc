@@ -141,6 +141,38 @@ TEST(ChakraCommand, TellsTheRanksOfCommunicators) {
   EXPECT_THAT(read_file(scratch.path() / "back.yaml"), HasSubstr("members: [[2, 0], [3, 0]]"));
 }
 
+TEST(ChakraCommand, SaysWhichCallsOfTheHostItLeavesOut) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(
+      "foretrace export scenarios/conformance/host_alloc_cost_grows_with_size.yaml --to chakra -o "
+      "out");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("calls that allocate, free or register memory: left out"));
+}
+
+TEST(ChakraCommand, OneTraceIsOneRank) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch
+                .run("foretrace export scenarios/examples/prefetch_two_streams.yaml --to chakra "
+                     "-o out && cp out/predicted/rank.0.et one.et")
+                .exit_code,
+            0);
+  const Ran ran = scratch.run("foretrace import one.et ./one.et --scenario two.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("one.et and ./one.et are the same trace"));
+}
+
+TEST(ChakraCommand, RefusesARunOfRequests) {
+  const Scratch scratch;
+  ASSERT_EQ(
+      scratch.run("foretrace simulate hw/serving/traffic/llama_1b_light.yaml -o run").exit_code, 0);
+  for (const std::string command : {"export run --to chakra", "assert run", "order run"}) {
+    const Ran ran = scratch.run("foretrace " + command);
+    EXPECT_EQ(ran.exit_code, 2) << command;
+    EXPECT_THAT(ran.err, HasSubstr("a run of requests, which are no program")) << command;
+  }
+}
+
 TEST(ChakraCommand, RefusesARunOfOneRankOfEachKind) {
   const Scratch scratch;
   const std::string step = "scenarios/training/llama_step_fsdp.yaml";

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -156,6 +157,12 @@ std::optional<interchange::Scenario> read_workload(const ImportOptions& options)
   for (const std::string& file : options.files) {
     if (interchange::is_chakra(file) != chakra) {
       throw UsageError{fmt::format("{} is no .et file, as the others are", file)};
+    }
+    for (const interchange::RankFile& other : ranks) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(other.name, file, ignored)) continue;
+      throw UsageError{
+          fmt::format("{} and {} are the same trace\n  hint: one of each rank", other.name, file)};
     }
     ranks.push_back({file, read_text_file(file, kLargest)});
   }

@@ -1,10 +1,13 @@
 // Chakra's traces and SimAI's workloads as scenarios, from bytes that are made here.
 #include "scenarios/interchange/interchange.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "scenarios/base/text/errors.h"
 #include "scenarios/interchange/chakra_nodes.h"
@@ -78,6 +81,40 @@ TEST(Chakra, OrdersByDependenciesThroughNodesWithoutWork) {
             text.find("stream_wait_event: {stream: compute, event: done(0)}"));
   EXPECT_LT(text.find("stream_wait_event"), text.find("spin: "));
   EXPECT_TRUE(read_scenario(text, "t.yaml").has_value()) << text;
+}
+
+/// The order in which kernels of 1 us, 2 us ... come, of files of these names.
+std::string order_of(const std::vector<std::string>& names) {
+  std::vector<RankFile> files;
+  for (const std::string& name : names) {
+    files.push_back({name, kMetadata + node(0, NodeType::Comp, number(7, files.size() + 1))});
+  }
+  std::string order;
+  const Scenario scenario = read_chakra(files, {"t", 0, 0, 0});
+  for (std::size_t at = 0; (at = scenario.text.find("duration: ", at)) != std::string::npos;) {
+    order += scenario.text[at += sizeof("duration: ") - 1];
+  }
+  const bool is_said = std::ranges::any_of(
+      scenario.notes, [](const std::string& note) { return note.ends_with("in their order"); });
+  return order + (is_said ? ", said" : "");
+}
+
+TEST(Chakra, TakesRanksFromTheNamesOfTheirFiles) {
+  std::vector<std::string> names;  // as a shell sorts them: 0, 1, 10, 2 ...
+  for (const int rank : {0, 1, 2, 3}) names.push_back(fmt::format("d/t.{}.et", rank));
+  std::ranges::swap(names[2], names[3]);
+  EXPECT_EQ(order_of(names), "1243");
+  EXPECT_EQ(order_of({"b.et", "a.et"}), "12, said");
+  EXPECT_THAT(
+      [] {
+        order_of({"a/t.0.et", "b/t.0.et"});
+      },
+      testing::ThrowsMessage<UsageError>(HasSubstr("are both of rank 0")));
+  EXPECT_THAT(
+      [] {
+        order_of({"t.3.et", "t.4.et"});
+      },
+      testing::ThrowsMessage<UsageError>(HasSubstr("t.3.et: 2 traces, and none is of rank 0")));
 }
 
 TEST(Chakra, PricesOperationsWithoutADuration) {
