@@ -244,5 +244,13 @@ class Ends(unittest.TestCase):
         self.assertEqual(server.end()[0], 0)
 
 
+class WithoutAnAddress(unittest.TestCase):
+    def test_a_server_whose_address_nobody_can_read_ends(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([FORETRACE, "serve"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("cannot write the address to stdout: No space left on device", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-v"])

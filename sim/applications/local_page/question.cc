@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "scenarios/base/text/diagnostic.h"
@@ -111,7 +112,11 @@ bool take(PlanQuestion& question, std::string& model, const std::string& key, co
     arguments.push_back(fmt::format("--{}={}", key, name_of(key, value)));
   } else if (key == "with" || key == "keep") {
     for (const Body& one : list_of(key, value)) {
-      arguments.push_back(fmt::format("--{}={}", key, word_of(key, one)));
+      const std::string word = word_of(key, one);
+      if (word.find(".yaml") != std::string::npos) {  // host=FILE.yaml
+        wrong(key, "it is NAME=VALUE", "files cannot be named here");
+      }
+      arguments.push_back(fmt::format("--{}={}", key, word));
       if (key == "with") question.with.push_back(arguments.back());
     }
   } else if (key == "cost_per_gpu_hour") {
@@ -125,7 +130,15 @@ bool take(PlanQuestion& question, std::string& model, const std::string& key, co
 
 Body object_of(std::string_view body) {
   try {
-    Body json = Body::parse(body);
+    std::set<std::string> keys;
+    const auto once = [&keys](int depth, Body::parse_event_t event, Body& key) {
+      if (event == Body::parse_event_t::key && depth == 1 &&
+          !keys.insert(key.get<std::string>()).second) {
+        wrong("", fmt::format("'{}' is there twice", key.get<std::string>().substr(0, 40)));
+      }
+      return true;
+    };
+    Body json = Body::parse(body, once);
     if (!json.is_object()) wrong("", "the body is no JSON object");
     return json;
   } catch (const Body::parse_error& error) {

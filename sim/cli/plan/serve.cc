@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "scenarios/architecture/config.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
 #include "sim/applications/local_page/server.h"
 #include "sim/cli/commands.h"
@@ -88,7 +90,10 @@ int run_serve(const ServeOptions& options) {
         print_error(
             "open it in a browser of this computer; whoever has the address may "
             "ask. Ctrl-C ends it\n");
-        lost_output();  // flushed: a script may wait for the line
+        // Flushed: a script may wait for the line. Without it nobody could ask.
+        if (const int why = lost_output(); why != 0) {
+          throw IoError{fmt::format("cannot write the address to stdout: {}", std::strerror(why))};
+        }
         if (options.open) open_browser(address);
         keep_what_plans_need();  // while the browser opens
       });

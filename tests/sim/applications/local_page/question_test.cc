@@ -17,11 +17,13 @@ using testing::HasSubstr;
 const std::string kAsked =
     R"({"page": "p1", "model": "llama3-8b", "machine": "8xB200+ib-ndr:64", "gpus": [8, 16])";
 
-Problem problem_with(const std::string& more) {
-  const auto question = read_plan_question(kAsked + more);
-  EXPECT_FALSE(question.has_value()) << more;
+Problem problem_of_body(const std::string& body) {
+  const auto question = read_plan_question(body);
+  EXPECT_FALSE(question.has_value()) << body;
   return question ? Problem{} : question.error();
 }
+
+Problem problem_with(const std::string& more) { return problem_of_body(kAsked + more); }
 
 TEST(LocalPageQuestion, BecomesArgumentsOfPlan) {
   const auto question = read_plan_question(
@@ -65,12 +67,15 @@ TEST(LocalPageQuestion, SaysWhichInputIsWrong) {
   EXPECT_EQ(problem_with(R"(, "global_batch": 1.5})").field, "global_batch");
   EXPECT_EQ(problem_with(R"(, "global_batch": 1e300})").field, "global_batch");
   EXPECT_EQ(problem_with(R"(, "global_batch": null})").field, "global_batch");
-  EXPECT_EQ(problem_with(R"(, "gpus": []})").field, "gpus");
+  EXPECT_EQ(problem_of_body(R"({"page": "p", "gpus": []})").field, "gpus");
   EXPECT_EQ(problem_with(R"(, "with": "nic=2x"})").field, "with");
   EXPECT_EQ(problem_with(R"(, "with": ["a\nb"]})").field, "with");
+  EXPECT_EQ(problem_with(R"(, "with": ["nic=2x", "host=/home/me/host.yaml"]})").field, "with");
+  EXPECT_EQ(problem_with(R"(, "with": ["host = host.yaml "]})").field, "with");
+  EXPECT_THAT(problem_with(R"(, "page": "other"})").message, HasSubstr("'page' is there twice"));
   EXPECT_EQ(problem_with(R"(, "config": "{}"})").field, "model");  // both
   EXPECT_EQ(problem_with(R"(, "cost_per_gpu_hour": "2"})").field, "cost_per_gpu_hour");
-  EXPECT_EQ(problem_with(R"(, "page": "<b>"})").field, "page");
+  EXPECT_EQ(problem_of_body(R"({"page": "<b>"})").field, "page");
 }
 
 TEST(LocalPageQuestion, SaysWhereItIsNoJson) {
