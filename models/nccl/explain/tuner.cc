@@ -219,7 +219,9 @@ class Tuner {
 }  // namespace
 
 Tuned tune_machine(const Machine& machine, const TunerQuestion& question) {
-  if (question.ranks < 2) throw UsageError{"--processes 1: NCCL has no choice with one rank"};
+  if (question.ranks < 2 || question.first_bytes == 0) {
+    throw UsageError{"NCCL's choice needs two ranks and sizes from 1 byte on"};
+  }
   if (question.first_bytes >= question.last_bytes) {
     throw UsageError{fmt::format("sizes from {} to {} bytes are none", question.first_bytes,
                                  question.last_bytes)};

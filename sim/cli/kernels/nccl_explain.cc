@@ -21,6 +21,7 @@
 #include "scenarios/base/values/quantity.h"
 #include "scenarios/program/environment.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/kernels/nccl_environment.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -89,31 +90,6 @@ Bytes parse_size(const std::string& text) {
   return {static_cast<std::uint64_t>(value)};
 }
 
-/// NCCL passes over names it does not know; a user who gives one here has mistyped it. What NCCL
-/// knows and its choice does not follow is said.
-std::map<std::string, std::string> parse_environment(const std::vector<std::string>& entries) {
-  const std::vector<std::string> known = nccl::setting_names();
-  std::map<std::string, std::string> environment;
-  for (const std::string& entry : entries) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UsageError{fmt::format("--env {}: it is NAME=VALUE", entry)};
-    }
-    const std::string name = entry.substr(0, equals);
-    if (std::ranges::find(known, name) == known.end()) {
-      const std::vector<std::string>& all = environment_names();
-      if (std::ranges::find(all, name) == all.end()) {
-        const EnvironmentProblem unknown = unknown_variable(name);
-        throw UsageError{fmt::format("{}{}", unknown.message, hinted(unknown.hint))};
-      }
-      print_error("note: {} is no setting by which NCCL's choice is known to change\n", name);
-      continue;
-    }
-    environment[name] = entry.substr(equals + 1);
-  }
-  return environment;
-}
-
 /// As scenarios name it; "alltoall" and "sendrecv", as nccl-tests does, are taken too.
 std::string operation_name(const std::string& word) {
   if (word == "alltoall") return "all_to_all";
@@ -148,7 +124,7 @@ Machine machine_of(const NcclExplainOptions& options) {
 }
 
 nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, nccl::Given& given) {
-  const auto environment = parse_environment(options.environment);
+  const auto environment = nccl_environment(options.environment);
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
   if (options.ranks == 0u) throw UsageError{"--processes 0: an operation needs a rank"};
   const std::uint32_t filled = nodes_for(options.ranks.value_or(1), machine);

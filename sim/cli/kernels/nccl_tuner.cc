@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "scenarios/program/environment.h"
 #include "sim/applications/nccl_tests/op.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/kernels/nccl_environment.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -56,7 +58,13 @@ CollectiveKind kind_of(const std::string& word) {
 
 nccl::TunerQuestion question_of(const NcclTunerOptions& options, const Machine& machine) {
   nccl::TunerQuestion question;
-  for (const std::string& word : options.operations) question.kinds.push_back(kind_of(word));
+  for (const std::string& word : options.operations) {
+    const CollectiveKind kind = kind_of(word);
+    if (std::ranges::find(question.kinds, kind) != question.kinds.end()) {
+      throw UsageError{fmt::format("{} is named twice", word)};
+    }
+    question.kinds.push_back(kind);
+  }
   if (question.kinds.empty()) {
     using enum CollectiveKind;
     question.kinds = {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce};
@@ -64,15 +72,21 @@ nccl::TunerQuestion question_of(const NcclTunerOptions& options, const Machine& 
   question.first_bytes = parse_nccl_tests_size(options.first, "-b");
   question.last_bytes = parse_nccl_tests_size(options.last, "-e");
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
-  question.ranks = options.ranks.value_or(machine.gpus_per_node * options.nodes.value_or(1));
-  question.nodes = options.nodes.value_or(nodes_for(std::max(question.ranks, 1U), machine));
-  for (const std::string& entry : options.environment) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UsageError{fmt::format("--env {}: it is NAME=VALUE", entry)};
-    }
-    question.environment[entry.substr(0, equals)] = entry.substr(equals + 1);
+  if (question.first_bytes == 0) throw UsageError{"-b 0: a size is at least 1"};
+  constexpr std::uint32_t kMostNodes = 65'536;
+  if (options.nodes > kMostNodes) {
+    throw UsageError{fmt::format("--nodes {}: at most {}", *options.nodes, kMostNodes)};
   }
+  question.ranks = options.ranks.value_or(machine.gpus_per_node * options.nodes.value_or(1));
+  if (question.ranks < 2) {
+    throw UsageError{
+        options.ranks
+            ? fmt::format("--processes {}: NCCL has no choice with one rank", question.ranks)
+            : fmt::format("{} has one GPU, and NCCL no choice with one rank\n  hint: --nodes 2",
+                          machine.name)};
+  }
+  question.nodes = options.nodes.value_or(nodes_for(std::max(question.ranks, 1U), machine));
+  question.environment = nccl_environment(options.environment);
   for (const EnvironmentProblem& wrong : check_environment(question.environment)) {
     throw UsageError{fmt::format("--env {}{}{}", wrong.message,
                                  wrong.hint.empty() ? "" : "\n  hint: ", wrong.hint)};

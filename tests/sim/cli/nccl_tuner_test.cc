@@ -81,5 +81,16 @@ TEST(NcclTuner, RefusesWhatHasNoChoice) {
   EXPECT_THAT(tune({"--env", "NCCL_PROTO=LL129"}).err, HasSubstr("NCCL_PROTO"));
 }
 
+TEST(NcclTuner, RefusesWhatWouldBeTakenInSilence) {
+  EXPECT_THAT(tune({"-b", "0", "-e", "1K"}).err, HasSubstr("-b 0: a size is at least 1"));
+  EXPECT_THAT(tune({"--processes", "0"}).err, HasSubstr("--processes 0"));
+  EXPECT_THAT(tune({"--nodes", "4000000000"}).err, HasSubstr("--nodes 4000000000: at most"));
+  EXPECT_THAT(tune({"reduce", "reduce"}).err, HasSubstr("reduce is named twice"));
+  EXPECT_THAT(tune({"--env", "LD_PRELOAD=x"}).err, HasSubstr("'LD_PRELOAD'"));
+  EXPECT_THAT(tune({"--env", "NCCL_TUNER_PLUGIN=x.so"}).err, HasSubstr("plugin"));
+  EXPECT_THAT(tune({"--env", "NCCL_ALGO=Ring", "--env", "NCCL_ALGO=Tree"}).err,
+              HasSubstr("NCCL_ALGO is set twice"));
+}
+
 }  // namespace
 }  // namespace foretrace
