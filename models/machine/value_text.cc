@@ -89,7 +89,7 @@ Parsed<double> parse_value(std::string_view text, ParamUnit unit) {
 
 std::optional<std::string> out_of_range(Param param, double value) {
   UnitFacts facts = facts_of(info(param).unit);
-  if (param == Param::SmCount) facts.least = 1;  // tiles are dealt out to whole ones
+  if (param == Param::SmCount || param == Param::HostCores) facts.least = 1;  // whole ones share
   if (value >= facts.least && value <= facts.most) return {};
   if (value <= 0) return fmt::format("{} must be positive", info(param).key);
   return fmt::format("{} lies between {:g} and {:g}{}", info(param).key, facts.least, facts.most,

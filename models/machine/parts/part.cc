@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 
 #include "models/machine/machine.h"
 #include "models/machine/value_text.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/words.h"
 #include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
@@ -94,7 +96,7 @@ class PartReader {
       problems_.error(*version, fmt::format("schema_version {} is not known", version->text),
                       "parts are of version 1: models/machines/README.md");
     }
-    if (const YamlNode* summary = map.optional("summary")) part_.summary = summary->text;
+    if (const YamlNode* summary = map.optional("summary")) read_summary(*summary);
     if (const YamlNode* sources = map.optional("sources")) {
       sources_ = read_sources(*sources, problems_);
     }
@@ -110,6 +112,11 @@ class PartReader {
   }
 
  private:
+  void read_summary(const YamlNode& node) {
+    if (in_one_line(node.text) != node.text) problems_.error(node, "'summary' is one line");
+    part_.summary = node.text;
+  }
+
   void read_word(const FactInfo& known, const YamlNode& node) {
     std::string text = node.text;
     for (const YamlNode& item : node.items) text += (text.empty() ? "" : ",") + item.text;
@@ -177,6 +184,10 @@ class PartReader {
           fact.is_none ? Parsed<double>{0.0} : parse_fact(value->text, known.unit);
       if (parsed) {
         fact.value = *parsed;
+        const bool is_whole = fact.value >= 1 && std::floor(fact.value) == fact.value;
+        if (part_.folder == PartFolder::Hosts && known.key == "cores" && !is_whole) {
+          problems_.error(*value, "a host has a whole number of cores, at least 1");
+        }
       } else {
         problems_.error(*value, parsed.error().message, parsed.error().hint, parsed.error().offset);
       }

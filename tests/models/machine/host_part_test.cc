@@ -118,6 +118,24 @@ TEST(HostPart, WhatIsOfAGpuIsNothingOfAHosts) {
   EXPECT_THAT(render(host.error(), ""), HasSubstr("'kernel.base' is nothing of a host's"));
 }
 
+TEST(HostPart, HasWholeCoresAndASummaryOfOneLine) {
+  const auto wrong = [](const std::string& summary, const std::string& cores,
+                        const std::string& parameters) {
+    const std::string text = "schema_version: 1\nsummary: \"" + summary +
+                             "\"\nfacts:\n  cores: {value: " + cores + ", source: system}\n" +
+                             parameters + kSources;
+    const Checked<Part> host = read_part(text, "host.yaml", PartFolder::Hosts);
+    return host ? std::string{} : render(host.error(), text);
+  };
+  EXPECT_EQ(wrong("a host", "16", ""), "");
+  EXPECT_THAT(wrong("a host\\nof two lines", "16", ""),
+              HasSubstr("host.yaml:2:10: error: 'summary' is one line"));
+  EXPECT_THAT(wrong("a host", "1.5", ""), HasSubstr("host.yaml:4:18: error: a host has a whole"));
+  EXPECT_THAT(wrong("a host", "0", ""), HasSubstr("host.yaml:4:18: error: a host has a whole"));
+  EXPECT_THAT(wrong("a host", "1", "parameters:\n  host.cores: {value: 0, source: measured}\n"),
+              HasSubstr("host.yaml:6:23: error: host.cores must be positive"));
+}
+
 TEST(HostPart, OtherPartsHaveNoParameters) {
   const Checked<Part> link =
       read_part("schema_version: 1\nlink: nvswitch\nfacts: {}\nparameters: {}\n", "l.yaml",
