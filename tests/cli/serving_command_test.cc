@@ -318,6 +318,16 @@ TEST(Serving, SaysWhatDoesNotFit) {
   EXPECT_THAT(ran.err, AllOf(HasSubstr("leave no memory"), HasSubstr("tensor: 2")));
 }
 
+TEST(Serving, SaysThatACacheHasNoBlock) {
+  const Scratch scratch;
+  std::string text = kChat;
+  text.replace(text.find("  traffic"), 0, "  engine: {cache_tokens: 15}\n");
+  scratch.write("chat.yaml", text);
+  const Ran ran = scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("'cache_tokens: 15' of the engine are no block of its cache"));
+}
+
 TEST(Serving, ReadsAsAProgramThatPrintWrites) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

@@ -39,6 +39,11 @@ std::int64_t room_for_cache(const Serving& serving, const Machine& machine) {
       constant_size(is_vllm ? "serving.vllm.workspace" : "serving.workspace").count);
   const std::int64_t tokens = cache_tokens(serving, memory, workspace);
   if (tokens >= serving.engine.block) return tokens;
+  if (serving.engine.cache_tokens && *serving.engine.cache_tokens < serving.engine.block) {
+    throw UsageError{fmt::format(
+        "{}: 'cache_tokens: {}' of the engine are no block of its cache\n  hint: at least {}",
+        serving.file, *serving.engine.cache_tokens, serving.engine.block)};
+  }
   constexpr double kGb = 1e9;
   throw UsageError{fmt::format(
       "{}: weights of {:.1f} GB leave no memory of a GPU's {:.1f} GB to the cache: 'parallel: "
