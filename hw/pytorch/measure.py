@@ -96,9 +96,12 @@ def measure(file, arguments, ranks):
 
 def main():
     arguments = parse()
-    from meeting import Ranks
+    from meeting import NotMet, Ranks
     try:
         ranks, worst = Ranks(), 0
+    except (NotMet, ProgramError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1 if isinstance(error, NotMet) else 2
     except ImportError as error:
         print(f"error: PyTorch cannot be used here: {error}", file=sys.stderr)
         return 2
@@ -109,10 +112,17 @@ def main():
             if ranks.rank == 0:
                 print(f"error: {error}", file=sys.stderr)
             worst = max(worst, 2)
+        except NotMet as error:  # nothing more can be measured together
+            print(f"error: {file}: {error}", file=sys.stderr)
+            return 1
         except OSError as error:
             print(f"error: {error}", file=sys.stderr)
             worst = 4
-    ranks.leave(FAILED_TOGETHER_S)
+    try:
+        ranks.leave(FAILED_TOGETHER_S)
+    except NotMet as error:
+        print(f"error: {error}", file=sys.stderr)
+        return worst or 1
     return worst
 
 

@@ -7,21 +7,34 @@ import os
 import struct
 import time
 
+from program import ProgramError
+
 MEETING_S = 100
+
+
+class NotMet(RuntimeError):
+    """A rank did not come: which one."""
 
 
 class Ranks:
     """Meetings by name, through a store. RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them."""
 
     def __init__(self):
-        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        try:
+            self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+            address, port = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])) if self.size > 1 else ("", 0)
+        except (KeyError, ValueError) as error:
+            raise ProgramError(f"RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are torchrun's to set: {error}") from error
         self.store = None
         if self.size > 1:
             import torch.distributed as dist
-            port = int(os.environ["MASTER_PORT"])
-            self.store = dist.TCPStore(os.environ["MASTER_ADDR"], port + 1, self.size, self.rank == 0,
-                                       timeout=datetime.timedelta(seconds=MEETING_S),
-                                       use_libuv=os.environ.get("USE_LIBUV", "1") == "1")
+            try:
+                self.store = dist.TCPStore(address, port + 1, self.size, self.rank == 0,
+                                           timeout=datetime.timedelta(seconds=MEETING_S),
+                                           use_libuv=os.environ.get("USE_LIBUV", "1") == "1")
+            except RuntimeError as error:
+                raise NotMet(f"rank {self.rank} of {self.size} has met nobody at {address}:{port + 1} for {MEETING_S} s: "
+                             f"{str(error).splitlines()[0][:200]}") from error
 
     def gather(self, name, value="", seconds=MEETING_S):
         """Every rank's text; raises when one does not come in time."""
@@ -29,7 +42,7 @@ class Ranks:
             return [str(value)]
         self.store.set(f"{name}/{self.rank}", str(value))
         keys = [f"{name}/{rank}" for rank in range(self.size)]
-        self.store.wait(keys, datetime.timedelta(seconds=seconds))
+        self._wait(keys, seconds)
         return [self.store.get(key).decode() for key in keys]
 
     def leave(self, seconds):
@@ -38,7 +51,20 @@ class Ranks:
             self.store.set(f"left/{self.rank}", "")
             if self.rank == 0:
                 others = [f"left/{rank}" for rank in range(1, self.size)]
-                self.store.wait(others, datetime.timedelta(seconds=seconds))
+                self._wait(others, seconds)
+
+    def _wait(self, keys, seconds):
+        try:
+            self.store.wait(keys, datetime.timedelta(seconds=seconds))
+        except RuntimeError as error:
+            missing = [key.rsplit("/", 1)[1] for key in keys if not self._has(key)]
+            raise NotMet(f"rank {', '.join(missing) or '0'} did not come within {seconds:g} s") from error
+
+    def _has(self, key):
+        try:
+            return self.store.check([key])
+        except RuntimeError:
+            return True  # the store itself is gone: rank 0 is
 
 
 class Barriers:

@@ -15,7 +15,7 @@ import torch.distributed as dist
 import spans
 from calls import NOT_RUN, STAND_INS, Calls, OperationFailed
 from host_thread import HostThread
-from meeting import Barriers
+from meeting import Barriers, NotMet
 from objects import Objects
 from program import ProgramError
 from result import regions, timeline, write_whole
@@ -149,6 +149,8 @@ def run_program(program, arguments, ranks, target, watchdog):
             alone = {"store": dist.HashStore(), "rank": 0, "world_size": 1} if ranks.size == 1 else {}
             dist.init_process_group("nccl", device_id=torch.device("cuda", local), **alone)
         run = ProcessRun(program, ranks, name)
+    except NotMet:
+        raise
     except (ProgramError, RuntimeError) as error:
         problem = f"{error}" or repr(error)
     for told in ranks.gather(f"{name}/ready", problem):

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "scenarios/base/text/errors.h"
 
@@ -55,7 +56,12 @@ bool is_there(int owner) {
 }  // namespace
 
 TemporaryDirectory::TemporaryDirectory(std::string_view kind) {
-  const fs::path where = fs::temp_directory_path();
+  std::error_code why;
+  const fs::path where = fs::temp_directory_path(why);
+  if (why) {
+    throw UsageError{fmt::format(
+        "there is no directory for temporary files: {}\n  hint: TMPDIR names it", why.message())};
+  }
   const std::string begin = fmt::format("foretrace-{}-", kind);
   remove_left_behind(where, begin);
   constexpr int kMostTries = 100;

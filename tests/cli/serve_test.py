@@ -251,6 +251,12 @@ class WithoutAnAddress(unittest.TestCase):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("cannot write the address to stdout: No space left on device", done.stderr)
 
+    def test_a_server_without_a_place_for_its_files_names_the_variable(self):
+        done = subprocess.run([FORETRACE, "serve"], capture_output=True, text=True, timeout=60, env={**os.environ, "TMPDIR": "/dev/null"})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("there is no directory for temporary files", done.stderr)
+        self.assertIn("TMPDIR", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-v"])

@@ -1,9 +1,11 @@
 """The executor in PyTorch, as far as it goes without a GPU: programs, calls, barriers, spans, results; no PyTorch needed."""
 
+import importlib.util
 import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -222,6 +224,38 @@ class Meetings(unittest.TestCase):
         meeting.read_whole(file, into, size)
         os.close(file)
         self.assertNotEqual(into[size - 100:size], bytes(100))
+
+
+class Meetings(unittest.TestCase):
+    def start(self, code, **variables):
+        words = f"import sys; sys.path.insert(0, {str(ROOT / 'hw/pytorch')!r}); " + code
+        return subprocess.run([sys.executable, "-c", words, "it.yaml", "-o", "out"], env=dict(os.environ, **variables), capture_output=True, text=True,
+                              timeout=100)
+
+    def test_how_ranks_find_each_other_is_torchruns_to_say(self):
+        for variables in ({"RANK": "x"}, {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "port"}):
+            done = self.start("import measure; sys.exit(measure.main())", **variables)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn("torchrun's to set", done.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+    def test_a_rank_that_does_not_come_is_one_line(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        done = self.start("import meeting; meeting.MEETING_S = 1; import measure; sys.exit(measure.main())", RANK="0", WORLD_SIZE="2",
+                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("error: rank 0 of 2 has met nobody at 127.0.0.1:", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+    def test_a_rank_that_froze_is_named(self):
+        done = self.start("import meeting, torch.distributed as dist; ranks = meeting.Ranks(); ranks.size = 3; "
+                          "ranks.store = dist.TCPStore('127.0.0.1', 0, 1, True); ranks.store.set('x/2', '');\n"
+                          "try: ranks.gather('x', seconds=0.5)\n"
+                          "except meeting.NotMet as error: print(error)")
+        self.assertEqual(done.stdout, "rank 1 did not come within 0.5 s\n", done.stderr)
 
 
 class CommandLine(unittest.TestCase):
