@@ -139,12 +139,13 @@ class Programs(unittest.TestCase):
             here = pathlib.Path(folder)
             (here / "train.py").write_text("import os, time\nopen('began', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
             started = captured(here, "out")
+            self.addCleanup(started.kill)
             for _ in range(600):
                 if (here / "began").exists() and (here / "began").read_text():
                     break
                 time.sleep(0.1)
             second = subprocess.run([sys.executable, "-m", "foretrace", "capture", "--depth", "fake", "-o", "out", "--", "train.py"], cwd=here, env=ENVIRONMENT,
-                                    capture_output=True, text=True, check=False)
+                                    capture_output=True, text=True, check=False, timeout=60)
             self.assertEqual(second.returncode, 2)
             self.assertIn("another capture or measurement writes into it", second.stderr)
             program = int((here / "began").read_text())
