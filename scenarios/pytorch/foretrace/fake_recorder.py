@@ -17,7 +17,7 @@ from .environment import CaptureError, read_device, script_digest, torch_version
 from .fake_device import FakeGpu, is_gpu, patched
 from .fake_launches import PRODUCTS, Launches
 from .operations import TYPES, contiguous
-from .parent import end_with
+from .child import end_with
 from .recorder import CaptureDone
 from .reference_loop import host_speed, one_round
 

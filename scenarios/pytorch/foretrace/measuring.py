@@ -14,7 +14,7 @@ import time
 import traceback
 
 from .environment import rank_environment, script_digest, timer_library
-from .parent import end_with
+from .child import end_with
 from .recorder import CaptureDone
 from .reference_loop import host_text
 from .scenario import word
