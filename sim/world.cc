@@ -38,9 +38,14 @@ std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& pr
 /// "world.stream(0)": no name of a scenario has a dot.
 bool is_internal(const Stream& stream) { return stream.name.find('.') != std::string::npos; }
 
+bool allocates(const Program& program) {
+  return std::ranges::any_of(program.buffers, &Buffer::allocated_by_program);
+}
+
 /// With what is allocated before the run: what a program allocates itself finds room beside it.
 std::vector<MemoryPieces> pieces_before(const Program& program) {
   std::vector<MemoryPieces> pieces(program.devices);
+  if (!allocates(program)) return pieces;
   for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
     const bool is_there = buffer.memory == MemoryKind::Device && !buffer.by_nccl;
@@ -51,6 +56,7 @@ std::vector<MemoryPieces> pieces_before(const Program& program) {
 
 MemoryPieces pinned_before(const Program& program) {
   MemoryPieces pieces;
+  if (!allocates(program)) return pieces;
   for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
     const bool is_there = buffer.memory == MemoryKind::Pinned && !buffer.allocated_by_program;
@@ -91,6 +97,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   }
   barriers_.resize(program.barriers.size());
   const auto used = group_streams(program);
+  const std::vector<MemoryPieces> pieces = pieces_before(program);
+  const MemoryPieces pinned_pieces = pinned_before(program);
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     Process& process = processes_.emplace_back(engine, machine, gaps_, p);
     if (!runs_[p]) continue;
@@ -115,8 +123,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.touched.resize(program.buffers.size());
     warm_cache(program, machine, process);
     process.pools.resize(program.devices);
-    process.pieces = pieces_before(program);
-    process.pinned_pieces = pinned_before(program);
+    process.pieces = pieces;
+    process.pinned_pieces = pinned_pieces;
     process.uploads_until.resize(program.devices);
     process.cleared.resize(program.devices);
     for (std::uint32_t d = 0; d < program.devices; ++d) {

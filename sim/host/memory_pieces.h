@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "scenarios/base/values/units.h"
@@ -14,7 +16,7 @@ namespace foretrace::sim {
 /// piece.
 class MemoryPieces {
  public:
-  /// Takes `size` for `buffer`. Whether it found room in a piece that is there.
+  /// Takes `size` for `buffer`, where least room is left. Whether a piece that is there had room.
   bool allocate(std::uint32_t buffer, Bytes size);
   /// Whether others are left in its piece, which stays.
   bool free(std::uint32_t buffer);
@@ -28,8 +30,12 @@ class MemoryPieces {
     std::size_t piece = 0;
     std::uint64_t bytes = 0;
   };
-  std::vector<Piece> pieces_;          ///< without objects: given back
-  std::map<std::uint32_t, Place> in_;  ///< of a buffer
+  std::size_t empty_piece();
+
+  std::vector<Piece> pieces_;
+  std::set<std::pair<std::uint64_t, std::size_t>> by_room_;  ///< pieces with objects
+  std::vector<std::size_t> given_back_;                      ///< those without
+  std::map<std::uint32_t, Place> in_;                        ///< of a buffer
 };
 
 }  // namespace foretrace::sim

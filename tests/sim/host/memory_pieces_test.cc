@@ -46,6 +46,17 @@ TEST(MemoryPieces, AreNotSharedWithWhatFillsThem) {
   EXPECT_FALSE(pieces.free(2));
 }
 
+TEST(MemoryPieces, AreFoundAtOnceHoweverManyThereAreAndWere) {
+  constexpr std::uint32_t kMany = 200'000;  // looked through one by one: minutes
+  MemoryPieces pieces;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    ASSERT_FALSE(pieces.allocate(0, kibibytes(20)));
+    ASSERT_FALSE(pieces.free(0));
+  }
+  for (std::uint32_t i = 0; i < kMany; ++i) ASSERT_FALSE(pieces.allocate(i, kibibytes(1100)));
+  EXPECT_TRUE(pieces.allocate(kMany, kibibytes(900)));
+}
+
 TEST(MemoryPieces, MakeSmallObjectsCheap) {
   Machine machine = test::unit_machine();
   machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
