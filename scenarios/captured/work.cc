@@ -69,12 +69,39 @@ std::int64_t bytes_of(const Tensor& tensor) {
   return tensor.different_elements() * bytes_of_type(tensor.type);
 }
 
+/// "[2, 2]" is {2, 2}; what is no list of numbers is empty.
+Sizes numbers(const Signature& signature, std::size_t argument) {
+  if (argument >= signature.plain.size()) return {};
+  const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
+  constexpr double kMost = 0x1p20;  // of a stride, a padding
+  Sizes found;
+  const auto take = [&](const nlohmann::json& one) {
+    if (!one.is_number_integer()) return;
+    found.push_back(static_cast<std::int64_t>(std::clamp(one.get<double>(), -kMost, kMost)));
+  };
+  take(json);
+  if (!json.is_array()) return found;
+  for (const auto& one : json) take(one);
+  return found;
+}
+
+/// Elements that one index of aten::index_select takes along: those of all other dimensions.
+std::int64_t slice_elements(const Signature& signature, const Tensor& table) {
+  const Sizes dimension = numbers(signature, 1);
+  const auto dimensions = static_cast<std::int64_t>(table.shape.size());
+  std::int64_t at = dimension.empty() ? 0 : dimension.front();
+  if (at < 0) at += dimensions;
+  if (at < 0 || at >= dimensions || table.shape[static_cast<std::size_t>(at)] < 1) return 1;
+  return table.elements() / table.shape[static_cast<std::size_t>(at)];
+}
+
 std::int64_t gathered_bytes(const Signature& signature) {
   const Tensor& table = signature.tensors.front();
   const Tensor& index = signature.tensors.back();
   const std::int64_t width = bytes_of_type(table.type);
   if (signature.name == "aten::gather") return 2 * index.elements() * width;
-  const std::int64_t row = table.shape.size() > 1 ? table.shape.back() : 1;
+  std::int64_t row = table.shape.size() > 1 ? table.shape.back() : 1;
+  if (signature.name == "aten::index_select") row = slice_elements(signature, table);
   const auto asked = static_cast<double>(index.elements());
   return whole(2 * asked * static_cast<double>(row * width) + asked * 8);
 }
@@ -132,22 +159,6 @@ std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   if (!broadcasts(signature.tensors)) return read + bytes_of(first);
   return read + whole(product_of(broadcast(signature.tensors)) *
                       static_cast<double>(bytes_of_type(first.type)));
-}
-
-/// "[2, 2]" is {2, 2}; what is no list of numbers is empty.
-Sizes numbers(const Signature& signature, std::size_t argument) {
-  if (argument >= signature.plain.size()) return {};
-  const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
-  constexpr double kMost = 0x1p20;  // of a stride, a padding
-  Sizes found;
-  const auto take = [&](const nlohmann::json& one) {
-    if (!one.is_number_integer()) return;
-    found.push_back(static_cast<std::int64_t>(std::clamp(one.get<double>(), -kMost, kMost)));
-  };
-  take(json);
-  if (!json.is_array()) return found;
-  for (const auto& one : json) take(one);
-  return found;
 }
 
 bool is_true(const Signature& signature, std::size_t argument) {

@@ -236,6 +236,18 @@ TEST(Work, OfArgumentsThatDoNotBroadcastIsThemAndAResultLikeTheFirst) {
   EXPECT_EQ(work_of(rows, 0).bytes, 2 * 4 * 64 * 16 + 8 * 24);
 }
 
+TEST(Work, OfIndexSelectIsTheWholeSliceOfEachIndex) {
+  // A cache of 16 beams whose order changes: 16 heads of 512 tokens of 64 for each.
+  const Signature beams{"aten::index_select",
+                        {{"bf16", {16, 16, 512, 64}, {}, false}, {"i64", {16}, {}, false}},
+                        false,
+                        {"", "0", ""}};
+  EXPECT_EQ(work_of(beams, 0).bytes, 2 * 2 * 16 * 16 * 512 * 64 + 8 * 16);
+  Signature columns = beams;
+  columns.plain[1] = "-2";
+  EXPECT_EQ(work_of(columns, 0).bytes, 16 * (2 * 2 * 16 * 16 * 64 + 8));
+}
+
 TEST(Work, OfAConvolutionIsTwoFlopsATapAndAChannel) {
   const Signature convolution{
       "aten::cudnn_convolution",
