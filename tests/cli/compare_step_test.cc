@@ -101,6 +101,8 @@ TEST_F(CompareStep, ExplainNamesTheHostsOwnWorkBetweenCalls) {
   std::string calls = record_of({.calls = kProduct});
   const std::string large = "\"m\":4096,\"n\":4096,\"kk\":4096";
   calls.replace(calls.find(large), large.size(), "\"m\":256,\"n\":256,\"kk\":256");
+  const std::string loop = "\"torch_loop_ns\":20000000", quick = "\"torch_loop_ns\":10000000";
+  calls.replace(calls.find(loop), loop.size(), quick);
   scratch_.write("out/rank0.calls.jsonl", calls);
   const Ran simulated = scratch_.run("foretrace simulate out/step.yaml -m h100-nvswitch-8 -o run");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
