@@ -50,8 +50,10 @@ bool is_of_pageable_copies(Param param) {
   return std::ranges::count(kCopies, param) != 0;
 }
 
-/// Calls, and what the host moves in its own memory and between that and a GPU's.
+/// Calls, and what the host moves in its own memory and between that and a GPU's. Not its loop:
+/// that is a measure of hosts, and no program runs it.
 bool is_of_host(Param param) {
+  if (param == HostLoop) return false;
   const std::string_view key = info(param).key;
   return is_of_pageable_copies(param) ||
          (starts(key, {"host.", "pytorch.", "nccl.host_"}) && info(param).unit != ParamUnit::Ratio);
