@@ -38,29 +38,17 @@ std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& pr
 /// "world.stream(0)": no name of a scenario has a dot.
 bool is_internal(const Stream& stream) { return stream.name.find('.') != std::string::npos; }
 
-bool allocates(const Program& program) {
-  return std::ranges::any_of(program.buffers, &Buffer::allocated_by_program);
-}
-
-/// With what is allocated before the run: what a program allocates itself finds room beside it.
-std::vector<MemoryPieces> pieces_before(const Program& program) {
-  std::vector<MemoryPieces> pieces(program.devices);
-  if (!allocates(program)) return pieces;
-  for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
-    const Buffer& buffer = program.buffers[id];
-    const bool is_there = buffer.memory == MemoryKind::Device && !buffer.by_nccl;
-    if (is_there && !buffer.allocated_by_program) pieces[buffer.device].allocate(id, buffer.size);
-  }
-  return pieces;
-}
-
-MemoryPieces pinned_before(const Program& program) {
+/// With the memory of one kind (of the device; of the host, whatever it is) that is allocated
+/// before the run: what a program allocates itself finds room beside it.
+MemoryPieces pieces_before(const Program& program, MemoryKind kind, std::uint32_t device) {
   MemoryPieces pieces;
-  if (!allocates(program)) return pieces;
+  if (std::ranges::none_of(program.buffers, &Buffer::allocated_by_program)) return pieces;
   for (std::uint32_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
-    const bool is_there = buffer.memory == MemoryKind::Pinned && !buffer.allocated_by_program;
-    if (is_there) pieces.allocate(id, buffer.size);
+    const bool is_here = kind != MemoryKind::Device || buffer.device == device;
+    if (buffer.memory != kind || !is_here || buffer.by_nccl || buffer.allocated_by_program)
+      continue;
+    pieces.allocate(id, buffer.size);
   }
   return pieces;
 }
@@ -97,8 +85,11 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   }
   barriers_.resize(program.barriers.size());
   const auto used = group_streams(program);
-  const std::vector<MemoryPieces> pieces = pieces_before(program);
-  const MemoryPieces pinned_pieces = pinned_before(program);
+  std::vector<MemoryPieces> pieces;
+  for (std::uint32_t d = 0; d < program.devices; ++d) {
+    pieces.push_back(pieces_before(program, MemoryKind::Device, d));
+  }
+  const MemoryPieces pinned_pieces = pieces_before(program, MemoryKind::Pinned, 0);
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     Process& process = processes_.emplace_back(engine, machine, gaps_, p);
     if (!runs_[p]) continue;

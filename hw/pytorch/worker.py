@@ -26,9 +26,11 @@ import step_trace
 from gpu import Memory, Nvml
 from layouts import make_step
 from meeting import MEETING_S, Barriers, Ranks
-from parent import end_with
 from steps.configurations import Configuration, all_configurations, shrunk
 from timing import Timer, pass_times
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scenarios" / "pytorch"))
+from foretrace.child import end_with  # noqa: E402
 
 LOST = 17
 FAILED_TOGETHER_S = 8  # how long a rank that failed waits for the other to fail too

@@ -22,7 +22,6 @@ import scenario as scenarios  # noqa: E402
 import timeline  # noqa: E402
 import traffic  # noqa: E402
 from foretrace import reference_loop  # noqa: E402
-from foretrace.whole import write_whole  # noqa: E402
 
 CALIBRATED = {"max_batched_tokens": 8192, "max_requests": 256, "max_length": 16384, "graph_length": 8192, "cuda_graphs": True,
               "memory_ppm": 900000, "block": 16}
@@ -104,7 +103,8 @@ def serve(torch, held, path, output, limit):
               f"{engine.scheduler.preemptions} preemptions{'' if complete else ', NOT COMPLETE'}", file=sys.stderr)
     folder = pathlib.Path(output) / read["name"]
     results.write(folder / "measured.serving.json.gz", document)
-    write_whole(folder / "host.yaml", reference_loop.host_text(host))
+    with results.beside(folder / "host.yaml") as aside:
+        aside.write_text(reference_loop.host_text(host), encoding="utf-8")
     timeline.write(folder / "measured.timeline.json",
                    timeline_of(read, engine, runner, requests, COLUMNS, iterations, complete))
 

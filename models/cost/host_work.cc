@@ -58,6 +58,8 @@ Duration until_all_begin(Reading& read, std::uint32_t threads) {
   return seconds_to_duration(to_seconds(read.time(Param::HostParallelCall)) * share);
 }
 
+namespace {
+
 Duration compute_time(Reading& read, const ParallelWork& work) {
   if (work.flops <= 0) return Duration{0};
   return seconds_to_duration(work.flops / parallel_flops(read, work.threads));
@@ -67,6 +69,8 @@ Duration memory_time(Reading& read, const ParallelWork& work) {
   if (work.bytes.count == 0) return Duration{0};
   return at_rate(work.bytes, parallel_bandwidth(read, work.threads));
 }
+
+}  // namespace
 
 Duration time_beside_each_other(Reading& read, const ParallelWork& work) {
   if (work.flops <= 0 || work.bytes.count == 0 || !read.has(Param::HostCoreBoth)) {

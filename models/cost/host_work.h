@@ -31,10 +31,6 @@ double parallel_bandwidth(Reading& read, std::uint32_t threads);
 /// to the power of 1.5.
 Duration until_all_begin(Reading& read, std::uint32_t threads);
 
-/// Of each for itself.
-Duration compute_time(Reading& read, const ParallelWork& work);
-Duration memory_time(Reading& read, const ParallelWork& work);
-
 /// What work that computes and goes through memory takes beyond the longer of both: cores do not
 /// compute all the while that they wait for memory (host.core_both).
 Duration time_beside_each_other(Reading& read, const ParallelWork& work);

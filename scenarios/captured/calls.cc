@@ -108,7 +108,8 @@ void Calls::host_work(std::int64_t until) {
   queries_ -= static_cast<double>(asked);
   constexpr std::int64_t kMostOfACall = 4'000'000'000;
   constexpr double kMostOfALoop = 4e9;  // us
-  const auto loop_us = static_cast<std::uint32_t>(std::clamp(loop / 1e3, 1.0, kMostOfALoop));
+  const auto loop_us = static_cast<std::uint32_t>(
+      std::clamp(record_.torch_loop_ns / 1e3, 0.0, kMostOfALoop));  // the machine's is that loop
   for (std::int64_t left = count; left > 0; left -= std::min(left, kMostOfACall)) {
     add(FrameworkCall{FrameworkWork::Captured,
                       static_cast<std::uint32_t>(std::min(left, kMostOfACall)),

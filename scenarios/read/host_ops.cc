@@ -56,17 +56,15 @@ OpKind read_framework_call(OpFields& fields) {
     }
     op.work = read_choice(fields.reader(), *node, "kind of work", choices);
   }
-  if (const YamlNode* node = fields.map().optional("count")) {
-    op.count = static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 1, kMost));
-  }
-  if (const YamlNode* node = fields.map().optional("queries")) {
-    op.queries =
-        static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 0, kMost));
-  }
-  if (const YamlNode* node = fields.map().optional("loop_us")) {
-    op.loop_us =
-        static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 0, kMost));
-  }
+  const auto number = [&](const char* key, std::int64_t least, std::uint32_t& value) {
+    if (const YamlNode* node = fields.map().optional(key)) {
+      value =
+          static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, least, kMost));
+    }
+  };
+  number("count", 1, op.count);
+  number("queries", 0, op.queries);
+  number("loop_us", 0, op.loop_us);
   return op;
 }
 

@@ -112,11 +112,12 @@ struct Serving {
   std::int64_t prefix_ppm = 0;     ///< of a prompt's tokens that the cache has already
   Engine engine;
   Traffic traffic;
-  /// The host that is asked for: it takes so many times what the machine says, and is so many times
-  /// as uncertain.
+  /// A host that is known, not the file's: it takes so many times what the machine says, and is so
+  /// many times as uncertain.
   struct Host {
     double factor = 1, band = 1;
-  } host;
+  };
+  std::optional<Host> host;
 
   /// Of the last stage, which has as many layers as any, and the head: whatever is told of one GPU
   /// is told of its. 0 without a pipeline.

@@ -57,7 +57,7 @@ int simulate_serving(const SimulateOptions& options, const ServingScenario& scen
   serving::Serving asked = scenario.serving;
   if (!options.host.empty()) {
     const KnownHost host = take_host(machine, options.host);
-    asked.host = {.factor = host.factor, .band = host.band};
+    asked.host = serving::Serving::Host{.factor = host.factor, .band = host.band};
     print_error("{}", describe(host, machine));
   }
   const std::vector<serving::Serving> kinds = serving::kinds_of(asked, machine);

@@ -10,12 +10,13 @@ import argparse
 import collections
 import concurrent.futures
 import csv
-import math
 import pathlib
 import re
 import statistics
 import subprocess
 import tempfile
+
+from public_traces import percentile
 
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm", "tensorrt-llm": "tensorrt-llm"}
 MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1-8b": "llama3-8b", "llama3.1-8b": "llama3-8b",
@@ -171,13 +172,6 @@ def main():
             writer = csv.writer(file)
             writer.writerow(["id", "metric", "predicted", "low", "high", "measured"])
             writer.writerows([row["id"], row["metric"], *values] for row, *values in found)
-
-
-def percentile(values, share):
-    """Linear between the two nearest ranks of sorted values."""
-    place = share * (len(values) - 1)
-    low, high = values[int(place)], values[math.ceil(place)]
-    return low + (high - low) * (place - int(place))
 
 
 def report(found):

@@ -1,4 +1,4 @@
-"""The `serving:` of a scenario file. `foretrace validate` has the diagnostics; here a mistake is one line.
+"""The `serving:` of a scenario file. `foretrace check` has the diagnostics; here a mistake is one line.
 
 maps.py reads the part of YAML that these files use, since a measuring machine may have no package for it."""
 

@@ -14,8 +14,8 @@ SET_DEATH_SIGNAL = 1  # of prctl
 
 
 def end_with(parent):
-    """Ends this process when `parent` ends, however that does: else a script would go on unseen, on GPUs that others measure. Does nothing where there is no
-    Linux."""
+    """Ends this process when `parent` ends, however that does: else it would go on unseen, on GPUs that others measure and in files of the next start. Does
+    nothing where there is no Linux."""
     if not parent or not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)

@@ -28,8 +28,7 @@ def python_loop():
 def torch_loop():
     """A function that makes 2,000 rounds of four small operations on the CPU, whatever device or mode the program has set."""
     import torch
-    with torch._C.DisableTorchFunction():
-        a, b = torch.ones(4, 4, device="cpu"), torch.ones(4, 4, device="cpu")
+    a, b = torch.ones(4, 4, device="cpu"), torch.ones(4, 4, device="cpu")
 
     def loop():
         with torch.no_grad(), torch._C.DisableTorchFunction():

@@ -59,12 +59,13 @@ Time with_new_sizes(const Time& calls) {
 
 /// Hosts differ: what waits for one may be so much quicker or slower, but not quicker than the
 /// device.
-Time with_host_band(Time time, double busy, const Serving::Host& host) {
+Time with_host_band(Time time, double busy, const std::optional<Serving::Host>& host) {
   static const double kQuick = constant("serving.host.quickest");
   static const double kSlow = constant("serving.host.slowest");
   const double waits = std::max(0.0, time.seconds - busy) / time.seconds;
   if (waits < constant("serving.host.waits")) return time;
-  const double quick = std::pow(kQuick, host.band), slow = std::pow(kSlow, host.band);
+  const double width = host ? host->band : 1;
+  const double quick = std::pow(kQuick, width), slow = std::pow(kSlow, width);
   return {time.seconds, std::min(time.low, std::max(busy, quick * time.seconds)),
           std::max(time.high, slow * time.seconds)};
 }
@@ -318,10 +319,11 @@ Time IterationTimes::of(const Batch& batch) const {
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double own = own_.iteration + own_.request * static_cast<double>(batch.requests()) +
-                     own_.token * static_cast<double>(batch.chunk_tokens);
+  const double own = (serving_.host ? serving_.host->factor : 1) *
+                     (own_.iteration + own_.request * static_cast<double>(batch.requests()) +
+                      own_.token * static_cast<double>(batch.chunk_tokens));
   const double sums = own_sums_seconds(serving_, machine_, asked, expert_layers_);
-  return with_experts_band(serving_, batch, later(time, sums + serving_.host.factor * own));
+  return with_experts_band(serving_, batch, later(time, sums + own));
 }
 
 Time IterationTimes::of_stage(const Batch& batch) const {

@@ -51,11 +51,16 @@ std::string engine_note(const Serving& serving) {
   const bool is_ours = serving.engine.kind == EngineKind::Foretrace;
   std::string text = fmt::format(
       "{}: note: the host's work of {} is {}", serving.file, engine_name(serving.engine.kind),
-      is_ours ? "as hosts of an H100 and an H200 were measured"
+      is_ours ? serving.host ? "by the loops of the host that is named"
+                             : "as hosts of an H100 and an H200 were measured"
               : "set by hand on public times per token; its release and its kernels are not told "
                 "apart; times to the first token are half as sure as those per token");
   const bool has_experts = serving.model.experts > 0;
-  if (has_experts) text += "; experts' bands are as wide as public ones were wrong";
+  if (has_experts) {
+    text += fmt::format("; experts' bands are as wide as {} were wrong",
+                        is_ours ? "own files on an H200" : "public ones");
+  }
+  if (serving.host && !is_ours) text += "; no measurement has judged its work on a known host";
   if (serving.engine.speculative) {
     text += "; what guessing tokens takes was not judged by any measurement";
   }

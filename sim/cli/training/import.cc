@@ -154,15 +154,16 @@ std::optional<interchange::Scenario> read_workload(const ImportOptions& options)
   }
   if (options.scenario.empty()) throw UsageError{"nothing to write\n  hint: --scenario FILE.yaml"};
   std::vector<interchange::RankFile> ranks;
+  std::map<std::filesystem::path, std::string> seen;
   for (const std::string& file : options.files) {
     if (interchange::is_chakra(file) != chakra) {
       throw UsageError{fmt::format("{} is no .et file, as the others are", file)};
     }
-    for (const interchange::RankFile& other : ranks) {
-      std::error_code ignored;
-      if (!std::filesystem::equivalent(other.name, file, ignored)) continue;
-      throw UsageError{
-          fmt::format("{} and {} are the same trace\n  hint: one of each rank", other.name, file)};
+    std::error_code why;  // a file that is not there is refused where it is read
+    const auto [other, is_new] = seen.emplace(std::filesystem::canonical(file, why), file);
+    if (!why && !is_new) {
+      throw UsageError{fmt::format("{} and {} are the same trace\n  hint: one of each rank",
+                                   other->second, file)};
     }
     ranks.push_back({file, read_text_file(file, kLargest)});
   }

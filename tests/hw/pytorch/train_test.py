@@ -206,13 +206,16 @@ with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file
         self.assertEqual(done, [["timing", "trace"], ["timing"], ["timing", "trace"]])
 
 
+CHILDREN = str(workers.HERE.parents[1] / "scenarios" / "pytorch")
+
+
 class Parent(unittest.TestCase):
     """A worker does not outlive the train.py that started it: it would measure beside the next one's, into its files."""
 
     WORKER = f"""
 import os, pathlib, sys, time
-sys.path.insert(0, {str(workers.HERE)!r})
-from parent import end_with
+sys.path.insert(0, {CHILDREN!r})
+from foretrace.child import end_with
 end_with(int(sys.argv[sys.argv.index("--parent") + 1]))
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 (out / "began").write_text(str(os.getpid()))
@@ -249,7 +252,7 @@ time.sleep(600)
                 self.fail("the worker goes on")
 
     def test_a_worker_whose_parent_is_gone_does_not_begin(self):
-        done = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(workers.HERE)!r}); from parent import end_with; "
+        done = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {CHILDREN!r}); from foretrace.child import end_with; "
                                                      "end_with(2**22 + 1); print('began')"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (1, "") if sys.platform.startswith("linux") else (0, "began\n"))
 

@@ -3,10 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "tests/sim/unit_machine.h"
 
 namespace foretrace::sim {
 namespace {
+
+Machine machine_with(const std::vector<std::pair<Param, double>>& seconds) {
+  Machine machine = test::unit_machine();
+  for (const auto& [param, value] : seconds) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
+  }
+  return machine;
+}
 
 constexpr Bytes kKi{1024};
 constexpr Bytes kibibytes(std::uint64_t count) { return {count * kKi.count}; }
@@ -58,11 +69,10 @@ TEST(MemoryPieces, AreFoundAtOnceHoweverManyThereAreAndWere) {
 }
 
 TEST(MemoryPieces, MakeSmallObjectsCheap) {
-  Machine machine = test::unit_machine();
-  machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostFreeSmall, {1e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostMalloc, {50e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostFree, {40e-6, 0, ParameterClass::Assumed, "", ""});
+  const Machine machine = machine_with({{Param::HostMallocSmall, 2e-6},
+                                        {Param::HostFreeSmall, 1e-6},
+                                        {Param::HostMalloc, 50e-6},
+                                        {Param::HostFree, 40e-6}});
   const Timeline t = test::predict(R"(
 buffers: {x: {memory: device, size: 20KiB}, y: {memory: device, size: 20KiB}}
 threads:
@@ -82,9 +92,8 @@ threads:
 /// malloc_batches of 20_graph_network_minibatches (blind round written-8): 1283 KiB in a loop,
 /// beside 64 KiB that stay.
 TEST(MemoryPieces, HaveRoomBesideWhatWasAllocatedBeforeTheRun) {
-  Machine machine = test::unit_machine();
-  machine.set(Param::HostMallocSmall, {2e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostMalloc, {50e-6, 0, ParameterClass::Assumed, "", ""});
+  const Machine machine =
+      machine_with({{Param::HostMallocSmall, 2e-6}, {Param::HostMalloc, 50e-6}});
   const Timeline t = test::predict(R"(
 buffers: {w: {memory: device, size: 64KiB}, x: {memory: device, size: 1283KiB}}
 threads: {main: [malloc: {id: room, buffer: x}]}
@@ -95,11 +104,10 @@ threads: {main: [malloc: {id: room, buffer: x}]}
 
 /// small_blocks of 09_pinned_memory_by_size (blind round written-10).
 TEST(MemoryPieces, HoldPinnedBlocksToo) {
-  Machine machine = test::unit_machine();
-  machine.set(Param::HostAllocSmall, {7e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostFreeHostSmall, {10e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostAllocLeast, {650e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostFreeHostLeast, {250e-6, 0, ParameterClass::Assumed, "", ""});
+  const Machine machine = machine_with({{Param::HostAllocSmall, 7e-6},
+                                        {Param::HostFreeHostSmall, 10e-6},
+                                        {Param::HostAllocLeast, 650e-6},
+                                        {Param::HostFreeHostLeast, 250e-6}});
   const Timeline t = test::predict(R"(
 buffers: {x: {memory: pinned, size: 5KiB}, y: {memory: pinned, size: 248KiB}, z: {memory: pinned, size: 3MiB}}
 threads:
@@ -119,9 +127,8 @@ threads:
 }
 
 TEST(MemoryPieces, HoldPinnedBlocksBesideThoseOfBeforeTheRun) {
-  Machine machine = test::unit_machine();
-  machine.set(Param::HostAllocSmall, {7e-6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::HostAllocLeast, {650e-6, 0, ParameterClass::Assumed, "", ""});
+  const Machine machine =
+      machine_with({{Param::HostAllocSmall, 7e-6}, {Param::HostAllocLeast, 650e-6}});
   const Timeline t = test::predict(R"(
 buffers: {w: {memory: pinned, size: 64KiB}, x: {memory: pinned, size: 64KiB}}
 threads: {main: [host_alloc: {id: room, buffer: x}]}
