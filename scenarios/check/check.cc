@@ -258,6 +258,7 @@ void check_program(const Program& program, Problems& problems) {
   if (problems.error_count() == errors_before) check_lifetimes_in_order(program, problems);
   check_pinned(program, problems);
   check_registrations(program, problems);
+  check_captures(program, problems);
   check_nccl_order(program, problems);
   const HappensBefore order = happens_before(program, {.mode = OrderMode::Likely});
   if (problems.count() == warnings_before) check_hangs(program, order, problems);

@@ -38,6 +38,9 @@ void check_lifetimes(const Program& program, Problems& problems);
 /// Errors about host buffers that host_register pins twice in a pass. Part of check_program.
 void check_pinned(const Program& program, Problems& problems);
 
+/// Errors about what CUDA and NCCL refuse of a graph's capture. Part of check_program.
+void check_captures(const Program& program, Problems& problems);
+
 /// Errors about host threads and streams that never come to their end, in whatever order threads
 /// come along; warnings where another one was found to end; a note where `order` was cut.
 /// `order` is the likely one. Part of check_program.
