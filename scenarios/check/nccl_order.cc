@@ -24,12 +24,25 @@ struct Call {
   std::int64_t size{};
   std::int64_t root{};
 };
+/// What is around a call. OfOneCall: the group that nccl_all_to_all_v reads as, and no other.
+enum class InGroup : std::uint8_t { No, OfOneCall, Yes };
+
+InGroup in_group(Around around) {
+  auto found = InGroup::No;
+  for (const Op* block : around) {
+    if (!std::holds_alternative<NcclGroup>(block->kind)) continue;
+    if (!block->lowered) return InGroup::Yes;
+    found = InGroup::OfOneCall;
+  }
+  return found;
+}
+
 /// The calls of a graph, which it makes whenever it is launched.
 struct Captured {
   struct OneCall {
     const Op* op;
     std::vector<std::int64_t> variables;
-    bool is_grouped;
+    InGroup in_group;
   };
   const Op* capture{};
   std::vector<std::int64_t> variables;  ///< where it was captured
@@ -110,8 +123,7 @@ class CallLister {
     }
     const auto capture = std::ranges::find_if(
         around, [](const Op* block) { return std::holds_alternative<GraphCapture>(block->kind); });
-    const bool is_grouped = is_inside<NcclGroup>(around);
-    if (capture == around.end()) return list_call(op, variables, is_grouped);
+    if (capture == around.end()) return list_call(op, variables, in_group(around));
     if (op_facts(op.kind).comm == nullptr) return true;
     const auto blocks = static_cast<std::size_t>(capture - around.begin());
     const Variables known = variables.first(1 + loops_of(around.first(blocks)).size());
@@ -121,7 +133,7 @@ class CallLister {
     if (captured.capture != *capture || captured.variables != outside) {
       captured = {*capture, outside, {}};
     }
-    captured.calls.push_back({&op, {variables.begin(), variables.end()}, is_grouped});
+    captured.calls.push_back({&op, {variables.begin(), variables.end()}, in_group(around)});
     return true;
   }
 
@@ -132,7 +144,7 @@ class CallLister {
       return true;
     }
     return std::ranges::all_of(captured->second.calls, [&](const Captured::OneCall& call) {
-      return list_call(*call.op, call.variables, call.is_grouped);
+      return list_call(*call.op, call.variables, call.in_group);
     });
   }
 
@@ -144,7 +156,7 @@ class CallLister {
   }
 
   /// A call beyond the limit makes the list incomplete; the thread's others are not looked at.
-  bool list_call(const Op& op, Variables variables, bool is_grouped) {
+  bool list_call(const Op& op, Variables variables, InGroup group) {
     const OpFacts facts = op_facts(op.kind);
     if (facts.comm == nullptr) return true;
     if (calls_left_ == 0) {
@@ -159,14 +171,15 @@ class CallLister {
     if (found == ranks.end()) return true;
     const std::uint32_t rank = found->second;
 
+    const bool is_collective = std::holds_alternative<NcclCollective>(op.kind);
+    if (group == InGroup::OfOneCall || (group == InGroup::No && is_collective)) {
+      ungrouped[{handle.communicator, thread_, variables[0]}].emplace(rank, &op);
+    }
     if (const auto* collective = std::get_if<NcclCollective>(&op.kind)) {
       auto& mine = collectives[{handle.communicator, rank}];
       mine.threads.insert(thread_);
       mine.calls.push_back(
           {&op, collective->size.expr.eval(variables), collective->root.eval(variables)});
-      if (!is_grouped) {
-        ungrouped[{handle.communicator, thread_, variables[0]}].emplace(rank, &op);
-      }
     } else if (const auto* send = std::get_if<NcclSend>(&op.kind)) {
       transfers[{handle.communicator, rank, send->peer.eval(variables)}].sends.push_back(
           {&op, send->size.expr.eval(variables), 0});

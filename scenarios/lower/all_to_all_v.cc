@@ -1,12 +1,13 @@
 // An exchange in which every rank sends every other one another size. NCCL and PyTorch make it of
-// sends and receives in one group, and so it reads: what `from` and `to` mean is filled in for each.
+// sends and receives in one group, and so it reads: what `from` and `to` mean is filled in for
+// each.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "scenarios/lower/process_group_call.h"
 #include "scenarios/base/values/range_check.h"
+#include "scenarios/lower/process_group_call.h"
 
 namespace foretrace {
 namespace {
@@ -19,8 +20,8 @@ Expr listed(const std::vector<std::pair<std::uint32_t, std::int64_t>>& ranks) {
   using enum Expr::Op;
   std::vector<Expr::Instruction> code{{Constant, 0}};
   for (const auto& [process, rank] : ranks) {
-    code.insert(code.end(), {{Variable, 0}, {Constant, process}, {Equal}, {Constant, rank}, {Mul},
-                             {Add}});
+    code.insert(code.end(),
+                {{Variable, 0}, {Constant, process}, {Equal}, {Constant, rank}, {Mul}, {Add}});
   }
   return Expr::from_postfix(std::move(code)).value_or(Expr{0});
 }
@@ -125,7 +126,7 @@ void read_torch(OpFields& fields, Lowering& out) {
 constexpr std::array kOps{
     LoweredSyntax{"nccl_all_to_all_v", "comm [stream] send_buffer recv_buffer size type",
                   "every rank sends every rank its own size: ncclSend and ncclRecv in one group",
-                  read_nccl},
+                  read_nccl, "nccl_group"},
     LoweredSyntax{"all_to_all_v", "group [stream] input output size type [async] [work]",
                   "torch: all_to_all with parts of unequal size", read_torch},
 };

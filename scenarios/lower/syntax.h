@@ -16,6 +16,7 @@ struct LoweredSyntax {
   std::string_view keys;
   std::string_view summary;
   void (*read)(OpFields&, Lowering&);
+  std::string_view stands_as = {};  ///< it may stand where this operation may; empty: in no group
 };
 std::span<const LoweredSyntax> torch_ops();
 std::span<const LoweredSyntax> torch_waits();

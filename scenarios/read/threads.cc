@@ -161,8 +161,7 @@ class ThreadReader {
       return map.finish();
     }
     if (name == "repeat" || name == "for_each") return read_loop(entry, block);
-    // What a lowered operation becomes is more than one.
-    const KindFacts* facts = kind_facts(name == "for_each" ? "repeat" : name);
+    const KindFacts* facts = kind_facts(is_lowered ? lowered->second->stands_as : name);
     if (in_nccl_group_ && (facts == nullptr || !facts->can_be_grouped)) {
       problems().error(entry.key, fmt::format("'{}' cannot stand in an nccl_group", name),
                        "only NCCL operations, host operations, repeat and for_each can");

@@ -19,7 +19,8 @@ std::string split_by(const std::string& section, const std::string& split, const
   return "schema_version: 1\nname: a\nprocesses: 4\nbuffers: {x: {memory: device, size: 1MiB}}\n" +
          section + ": {c: {split: " + split + "}}\nthreads:\n  main:\n" + ops;
 }
-constexpr const char* kReduceOverAll = "    - nccl_all_reduce: {comm: c, buffer: x, type: float32}\n";
+constexpr const char* kReduceOverAll =
+    "    - nccl_all_reduce: {comm: c, buffer: x, type: float32}\n";
 
 /// The communicator of each process in the first operation: "01 01 23 23".
 std::string members_seen(const Program& program) {
@@ -43,8 +44,9 @@ TEST(Split, MakesACommunicatorForEachColor) {
             "01 01 23 23");
   EXPECT_EQ(members_seen(read(split_by("communicators", "{color: process % 2}", kReduceOverAll))),
             "02 13 02 13");
-  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: 0, key: -process}", kReduceOverAll))),
-            "3210 3210 3210 3210");
+  EXPECT_EQ(
+      members_seen(read(split_by("communicators", "{color: 0, key: -process}", kReduceOverAll))),
+      "3210 3210 3210 3210");
   const Program program = read(split_by("communicators", "{color: process / 2}", kReduceOverAll));
   EXPECT_EQ(program.communicators.at(1).name, "c(1)");
   EXPECT_EQ(program.threads.size(), 1U);
@@ -67,10 +69,10 @@ TEST(Split, MakesProcessGroups) {
                     "    - send: {group: c, buffer: x, type: float32, peer: 1 - process % 2}\n"
                     "    - barrier: {group: c}\n"));
   EXPECT_EQ(program.communicators.size(), 2U);
-  EXPECT_THAT(problems_of(split_by(
-                  "process_groups", "{color: process / 2}",
-                  "    - broadcast: {group: c, buffer: x, type: float32, src: 0}\n")),
-              HasSubstr("'src' counts ranks of the whole program"));
+  EXPECT_THAT(
+      problems_of(split_by("process_groups", "{color: process / 2}",
+                           "    - broadcast: {group: c, buffer: x, type: float32, src: 0}\n")),
+      HasSubstr("'src' counts ranks of the whole program"));
   EXPECT_THAT(problems_of(split_by("process_groups", "{color: 0, key: process}",
                                    "    - barrier: {group: c}\n")),
               HasSubstr("torch sorts the ranks of a group"));
@@ -126,7 +128,8 @@ TEST(AllToAllV, SaysWhatIsWrongWithItsPartsOnce) {
   EXPECT_THAT(problems_of(exchange("size: 4MiB * (from + to)")),
               HasSubstr("is 12582912 for process = 2"));
   EXPECT_THAT(problems_of(exchange("size: 3B * to")), HasSubstr("float32"));
-  EXPECT_THAT(problems_of(exchange("size: 1MiB", "2")), HasSubstr("index out of range in 'out(to)'"));
+  EXPECT_THAT(problems_of(exchange("size: 1MiB", "2")),
+              HasSubstr("index out of range in 'out(to)'"));
   EXPECT_THAT(problems_of(exchange("id: x")), HasSubstr("'size'"));
   EXPECT_THAT(problems_of(exchange("size: 1MiB * form")), HasSubstr("did you mean 'from'?"));
   EXPECT_THAT(problems_of("schema_version: 1\nname: a\nthreads:\n  main:\n    - host_compute: "
@@ -144,6 +147,42 @@ TEST(AllToAllV, KnowsTheRanksOfAPart) {
   const auto& first = std::get<NcclSend>(group[0].kind);  // to rank 0 of the part
   EXPECT_EQ(first.size.eval(std::array{std::int64_t{2}}).count, 0U);
   EXPECT_EQ(first.size.eval(std::array{std::int64_t{3}}).count, 1U << 20);
+}
+
+/// One thread with two GPUs: `around` is before its calls.
+std::string of_two_gpus(const std::string& around) {
+  return "schema_version: 1\nname: a\ndevices: 2\ngraphs: {g: {}}\nstreams: {s: {each: device}}\n"
+         "communicators: {w: {members: all_devices}}\nbuffers:\n  out: {each: device, count: 2, "
+         "memory: device, size: 8MiB}\n  in: {each: device, count: 2, memory: device, size: 8MiB}\n"
+         "threads:\n  main:\n    - " +
+         around +
+         "for_each: {index: d, in: devices, ops: [nccl_all_to_all_v: {comm: w(d), stream: s(d), "
+         "send_buffer: \"out(d, to)\", recv_buffer: \"in(d, from)\", size: 1MiB * (from + 2 * to), "
+         "type: float32}]}";
+}
+
+TEST(AllToAllV, OfOneThreadAndSeveralGpusStandsInAGroup) {
+  const Program program = read(of_two_gpus("nccl_group: {ops: [") + "]}\n");
+  const Block& group = std::get<NcclGroup>(program.threads.at(0).ops.at(0).kind).ops;
+  const Block& loop = std::get<Repeat>(group.at(0).kind).ops;
+  EXPECT_EQ(std::get<NcclGroup>(loop.at(0).kind).ops.size(), 4U);
+  EXPECT_EQ(problems_of(of_two_gpus("nccl_group: {ops: [") + "]}\n"), "");
+}
+
+TEST(AllToAllV, OfOneThreadAndSeveralGpusIsRefusedWithoutAGroup) {
+  EXPECT_EQ(problems_of(of_two_gpus("") + "\n"),
+            "12:47 warning: one host thread calls collectives for 2 ranks of 'w' without "
+            "nccl_group | the first call waits for the other ranks, which the same thread would "
+            "call later\n");
+}
+
+TEST(AllToAllV, CanBeCaptured) {
+  std::string text = exchange("size: 1MiB * (from + to)");
+  text.replace(text.find("threads:"), 8, "graphs: {g: {}}\nstreams: {s: {}}\nthreads:");
+  text.replace(text.find("- nccl"), 2, "- graph_capture: {graph: g, stream: s, ops: [");
+  text.replace(text.find("comm: world"), 11, "comm: world, stream: s");
+  text.replace(text.rfind("}\n"), 2, "}]}\n");
+  EXPECT_EQ(problems_of(text), "");
 }
 
 // ---- sizes by index -----------------------------------------------------------------------------
@@ -183,8 +222,9 @@ TEST(Buffers, OfUnequalSizeAreCheckedEachForItself) {
   EXPECT_THAT(problems("gemm: {m: 512, n: 512, k: 1024, a: y(0), b: y(1), c: x(i)}"), "");
   EXPECT_THAT(problems("gemm: {m: 512, n: 1024, k: 512, a: y(0), b: y(1), c: x(i)}"),
               HasSubstr("buffer 'x(0)' is too small with 1048576 B"));
-  EXPECT_THAT(problems_of(of_sizes("count: 2, size: 1MiB * index", "host_compute: {duration: 1us}")),
-              HasSubstr("it is 0 for index = 0"));
+  EXPECT_THAT(
+      problems_of(of_sizes("count: 2, size: 1MiB * index", "host_compute: {duration: 1us}")),
+      HasSubstr("it is 0 for index = 0"));
 }
 
 // ---- small ones ---------------------------------------------------------------------------------
@@ -204,9 +244,10 @@ TEST(DeviceSynchronize, OfAllDevicesIsOneForEach) {
 
 TEST(EnablePeerAccess, OfADeviceWithItselfIsRefused) {
   const auto problems = [](const std::string& pair) {
-    return problems_of("schema_version: 1\nname: a\ndevices: 2\nthreads:\n  main:\n    - for_each: "
-                       "{index: d, in: devices, ops: [enable_peer_access: {" +
-                       pair + "}]}\n");
+    return problems_of(
+        "schema_version: 1\nname: a\ndevices: 2\nthreads:\n  main:\n    - for_each: "
+        "{index: d, in: devices, ops: [enable_peer_access: {" +
+        pair + "}]}\n");
   };
   EXPECT_EQ(problems("device: d, peer: 1 - d"), "");
   EXPECT_THAT(problems("device: 1, peer: 1"), HasSubstr("a device is no peer of itself"));
