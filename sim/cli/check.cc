@@ -11,6 +11,7 @@
 #include "reports/table/text_table.h"
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/program/program_walk.h"
@@ -141,11 +142,24 @@ Diagnostics check_step_memory(const Program& program, const ExpandedScenario& st
        "foretrace simulate says what needs most, and what to change first"}};
 }
 
+bool has_default_machine() {
+  if (!has_data_directory()) return false;
+  const std::vector<std::string> names = machine_names();
+  return std::ranges::find(names, kDefaultMachine) != names.end();
+}
+
 /// On the machine that was named everything must fit. Else of simulate's default machine the
 /// memory alone is looked at: a program for a larger one is not wrong.
 Diagnostics what_does_not_fit(const Program& program, const std::optional<ExpandedScenario>& step,
                               const CheckOptions& options) {
   const bool is_named = !options.machine.empty();
+  if (!is_named && !has_default_machine()) {
+    return {{{program.file, 0, 0},
+             "whether it fits on a GPU was not looked at: foretrace's machine files are missing",
+             "name a machine's file, --machine FILE.yaml, or set FORETRACE_DATA to the directory "
+             "that has models/machines and scenarios",
+             Severity::Warning}};
+  }
   const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
   Diagnostics problems = is_named ? check_parts(program, machine) : Diagnostics{};
   if (is_named)
@@ -198,7 +212,7 @@ int run_check(const CheckOptions& options) {
       rows.push_back(to_json(read->program, step, served));
       rows.back()["ok"] = is_ok;
     } catch (const UsageError& error) {
-      print_error("{}", error.what());
+      print_failure(error.what());
       rows.push_back({{"file", file}, {"ok", false}});
       exit_code = kWrongUse;
     }

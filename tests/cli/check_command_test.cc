@@ -8,6 +8,7 @@ namespace foretrace::test {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -94,8 +95,9 @@ TEST_F(CheckCommand, SaysHowMuchMemoryTheBuffersOfAProcessTake) {
       "buffers:\n  x: {memory: device, size: 1GiB, count: 2}\n  y: {memory: nccl, size: 512MiB}\n"
       "  z: {memory: pinned, size: 20MiB}\n  p: {memory: fresh_pageable, size: 4KiB}\n";
   const std::string threads = "threads:\n  main: [host_compute: {duration: 1us}]\n";
-  EXPECT_THAT(check(kHeadOfX + buffers + threads).out,
-              HasSubstr("executed 1 time, buffers of 2.5 GiB device and 20.0 MiB host memory, hash"));
+  EXPECT_THAT(
+      check(kHeadOfX + buffers + threads).out,
+      HasSubstr("executed 1 time, buffers of 2.5 GiB device and 20.0 MiB host memory, hash"));
   EXPECT_THAT(
       check(kHeadOfX + "processes: 2\nbuffers: {z: {memory: pinned, size: 3000KB}}\n" + threads)
           .out,
@@ -218,6 +220,24 @@ TEST_F(CheckCommand, SaysOfAnUnknownMachineOnce) {
   const Ran ran = check(kLarge, " -m nosuch");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, StartsWith("error: unknown machine 'nosuch'"));
+}
+
+TEST_F(CheckCommand, NamesNoMachineWhereItsOwnFilesAreMissing) {
+  scratch_.run("mkdir -p data/models/machines data/scenarios");
+  const std::string small = kHeadOfX + "threads: {main: [host_compute: {duration: 1us}]}\n";
+  for (const std::string& data : {"data", "nosuch"}) {
+    scratch_.write("x.yaml", small);
+    const Ran ran = scratch_.run("FORETRACE_DATA=$PWD/" + data + " foretrace check x.yaml");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("foretrace's machine files are missing"),
+                               Not(HasSubstr("h200")), EndsWith("\n")));
+  }
+}
+
+TEST_F(CheckCommand, EndsWhatItSaysWithALineEnd) {
+  const Ran ran = scratch_.run("foretrace check nosuch.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, EndsWith("\n"));
 }
 
 TEST_F(CheckCommand, SaysWhatIsDoubtfulBesideWhatDoesNotFit) {

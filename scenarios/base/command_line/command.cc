@@ -157,15 +157,6 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
   return exit_code;
 }
 
-/// Rendered diagnostics name their file and end in a newline; a sentence gets both here.
-void print_failure(const std::string& what) {
-  if (what.ends_with('\n')) {
-    print_error("{}", what);
-  } else {
-    print_error("error: {}\n", what);
-  }
-}
-
 int exit_code_of(const std::function<int()>& work) {
   try {
     return work();
@@ -216,6 +207,15 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace
+
+/// Rendered diagnostics name their file and end in a newline; a sentence gets both here.
+void print_failure(const std::string& what) {
+  if (what.ends_with('\n')) {
+    print_error("{}", what);
+  } else {
+    print_error("error: {}\n", what);
+  }
+}
 
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
                          const std::string& example) {

@@ -30,6 +30,9 @@ void add_other_name(CLI::App& command, const std::string& flag, CLI::Option* opt
   command.add_option(flag, value)->check(once, "")->group(kOtherNames);
 }
 
+/// To stderr: rendered diagnostics as they are, a sentence as an error with its line end.
+void print_failure(const std::string& what);
+
 /// Parses, runs the chosen subcommand, prints what went wrong to stderr, returns the exit code.
 /// An unknown flag or subcommand is exit 2 with a suggestion; an answer that stdout did not take is
 /// exit 4.
