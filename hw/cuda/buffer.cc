@@ -106,6 +106,11 @@ void Buffer::register_host() {
   registered_ = true;
 }
 
+void Buffer::unregister_by_program() {
+  cuda_check(cudaHostUnregister(data_));
+  registered_ = false;
+}
+
 void Buffer::unregister_host() {
   if (std::exchange(registered_, false)) cuda_ignore(cudaHostUnregister(data_));
 }

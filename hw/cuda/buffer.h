@@ -28,8 +28,10 @@ class Buffer {
   /// What the program's free, host_free or free_async does; an error when it holds no memory.
   void free();
   void free_async(cudaStream_t stream);
-  /// Pins pageable memory until the end of the pass.
+  /// Pins pageable memory, at most until the end of the pass.
   void register_host();
+  /// What the program's host_unregister does; an error when it is not registered.
+  void unregister_by_program();
 
   /// Whatever it holds is given back, errors ignored: between passes and at the end.
   void release();

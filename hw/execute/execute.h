@@ -91,6 +91,7 @@ void execute(const FreeAsync&, Context&);
 void execute(const HostAlloc&, Context&);
 void execute(const HostFree&, Context&);
 void execute(const HostRegister&, Context&);
+void execute(const HostUnregister&, Context&);
 // NCCL
 void execute(const NcclCommInit&, Context&);
 void execute(const NcclCommDestroy&, Context&);

@@ -22,5 +22,8 @@ void execute(const HostFree& op, Context& context) { buffer_of(op.buffer, contex
 void execute(const HostRegister& op, Context& context) {
   buffer_of(op.buffer, context).register_host();
 }
+void execute(const HostUnregister& op, Context& context) {
+  buffer_of(op.buffer, context).unregister_by_program();
+}
 
 }  // namespace foretrace::hw

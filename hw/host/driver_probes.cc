@@ -287,17 +287,21 @@ Probe pinned_allocations() {
 Probe registrations() {
   return {{{"host.host_register", Time},
            {"host.host_register_bandwidth", Rate},
+           {"host.host_unregister", Time},
+           {"host.host_unregister_bandwidth", Rate},
            {"cudaHostRegister of pages of 4 KiB", Rate, "64MiB"},
-           {"cudaHostRegister of pages of 2 MiB", Rate, "64MiB"},
-           {"cudaHostUnregister", Rate, "64MiB"}},
+           {"cudaHostRegister of pages of 2 MiB", Rate, "64MiB"}},
           [] {
             const Times small = registered_memory(4 * kMi), large = registered_memory(64 * kMi);
             const double rate = slope(4 * kMi, small.make, 64 * kMi, large.make);
+            const double back = slope(4 * kMi, small.give_back, 64 * kMi, large.give_back);
             const auto block = static_cast<double>(64 * kMi);
-            return Values{base(4 * kMi, small.make, rate), rate,
+            return Values{base(4 * kMi, small.make, rate),
+                          rate,
+                          base(4 * kMi, small.give_back, back),
+                          back,
                           block / registered_memory(64 * kMi, PageKind::Small).make,
-                          block / registered_memory(64 * kMi, PageKind::Huge).make,
-                          block / large.give_back};
+                          block / registered_memory(64 * kMi, PageKind::Huge).make};
           }};
 }
 

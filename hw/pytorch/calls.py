@@ -299,6 +299,9 @@ class Calls:
     def _host_register(self, call):
         return self.buffer(call.buffer).pin
 
+    def _host_unregister(self, call):
+        return self.buffer(call.buffer).unpin
+
     # torch.distributed
 
     def _nccl_comm_init(self, call):

@@ -53,9 +53,13 @@ class Buffer:
         return self.bytes[offset:offset + count * element.itemsize].view(element)
 
     def pin(self):
-        """cudaHostRegister, until the pass ends."""
+        """cudaHostRegister, until host_unregister or the pass' end."""
         torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(self.bytes.data_ptr(), self.size, 0))
         self.registered = True
+
+    def unpin(self):
+        torch.cuda.check_error(torch.cuda.cudart().cudaHostUnregister(self.bytes.data_ptr()))
+        self.registered = False
 
     def free(self):
         if self.registered:

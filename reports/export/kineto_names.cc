@@ -35,6 +35,7 @@ const std::map<std::string_view, const char*> kCudaCalls{
     {"host_alloc", "cudaHostAlloc"},
     {"host_free", "cudaFreeHost"},
     {"host_register", "cudaHostRegister"},
+    {"host_unregister", "cudaHostUnregister"},
     {"nccl_comm_register", "ncclCommRegister"},
     {"nccl_comm_deregister", "ncclCommDeregister"}};
 

@@ -292,6 +292,10 @@ void OrderWalk::run(Thread& thread, const Free& op) {
   wait_for_device(thread, buffer(thread, op.buffer).device);
 }
 
+void OrderWalk::run(Thread& thread, const HostUnregister&) {
+  for (std::uint32_t d = 0; d < program_.devices; ++d) wait_for_device(thread, d);
+}
+
 void OrderWalk::run(Thread& thread, const NcclCommInit& op) {
   const CommHandle& handle = program_.comms[op.comm.resolve(thread.variables).value];
   CommState& comm = comms_[handle.communicator];

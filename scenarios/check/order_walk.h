@@ -85,6 +85,7 @@ class OrderWalk : OrderWalkState {
   void run(Thread& thread, const StreamSynchronize& op);
   void run(Thread& thread, const DeviceSynchronize& op);
   void run(Thread& thread, const Free& op);
+  void run(Thread& thread, const HostUnregister& op);
   void run(Thread& thread, const MallocAsync& op);
   void run(Thread& thread, const FreeAsync& op);
   void run(Thread& thread, const NcclCommInit& op);

@@ -62,6 +62,7 @@ struct KindFactsOf {
   KindFacts operator()(const HostAlloc&) const { return waiting(HostWaits::No); }
   KindFacts operator()(const HostFree&) const { return waiting(HostWaits::No); }
   KindFacts operator()(const HostRegister&) const { return waiting(HostWaits::No); }
+  KindFacts operator()(const HostUnregister&) const { return waiting(HostWaits::ForDevice); }
   KindFacts operator()(const NcclCommInit&) const {
     return {kNccl, None, HostWaits::ForRanks, true, true, true};
   }
@@ -190,6 +191,7 @@ struct ObjectsOf {
   void operator()(const HostAlloc& op) const { facts.memory = &op.buffer; }
   void operator()(const HostFree& op) const { facts.memory = &op.buffer; }
   void operator()(const HostRegister& op) const { facts.memory = &op.buffer; }
+  void operator()(const HostUnregister& op) const { facts.memory = &op.buffer; }
   void operator()(const NcclCommInit& op) const { facts.comm = &op.comm; }
   void operator()(const NcclCommDestroy& op) const { facts.comm = &op.comm; }
   void operator()(const NcclCommRegister& op) const { facts.comm = &op.comm; }
@@ -296,6 +298,7 @@ bool frees(const OpKind& kind) {
 std::vector<const BufferRef*> buffers_used(const OpKind& kind) {
   if (const auto* one = std::get_if<NcclCommRegister>(&kind)) return {&one->buffer};
   if (const auto* one = std::get_if<HostRegister>(&kind)) return {&one->buffer};
+  if (const auto* one = std::get_if<HostUnregister>(&kind)) return {&one->buffer};
   std::vector<const BufferRef*> used;
   for (const BufferAccess& access : op_facts(kind).accesses) {
     if (!is_of_the_root_alone(kind, access)) used.push_back(access.buffer);

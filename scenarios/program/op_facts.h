@@ -85,7 +85,7 @@ struct OpFacts : KindFacts {
   /// What the operation itself touches: nothing for blocks, and nothing for operations that only
   /// make or free memory. A root's part is listed for every rank of a rooted collective.
   std::vector<BufferAccess> accesses;
-  const BufferRef* memory = nullptr;  ///< that it allocates, frees or pins
+  const BufferRef* memory = nullptr;  ///< that it allocates, frees, pins or unpins
   const CommRef* comm = nullptr;
   const Expr* peer = nullptr;  ///< rank that it sends to or receives from
   const GraphRef* graph = nullptr;

@@ -165,6 +165,7 @@ void for_each_member(const OpKind& kind, Out&& out) {
                  [&](const HostAlloc& o) { out.value("buffer", o.buffer); },
                  [&](const HostFree& o) { out.value("buffer", o.buffer); },
                  [&](const HostRegister& o) { out.value("buffer", o.buffer); },
+                 [&](const HostUnregister& o) { out.value("buffer", o.buffer); },
                  [&](const NcclCommInit& o) {
                    out.value("comm", o.comm);
                    out.flag("if_needed", o.if_needed);

@@ -166,6 +166,7 @@ std::string kind_name(const OpKind& kind) {
           [](const HostAlloc&) -> std::string { return "host_alloc"; },
           [](const HostFree&) -> std::string { return "host_free"; },
           [](const HostRegister&) -> std::string { return "host_register"; },
+          [](const HostUnregister&) -> std::string { return "host_unregister"; },
           [](const NcclCommInit&) -> std::string { return "nccl_comm_init"; },
           [](const NcclCommDestroy&) -> std::string { return "nccl_comm_destroy"; },
           [](const NcclCommRegister&) -> std::string { return "nccl_comm_register"; },

@@ -69,6 +69,7 @@ using AnyOp =
                  EventRecord, StreamWaitEvent, EventSynchronize, EventQuery, EventElapsedTime,  //
                  EventWaitFor, StreamSynchronize, StreamQuery, DeviceSynchronize,               //
                  Malloc, Free, MallocAsync, FreeAsync, HostAlloc, HostFree, HostRegister,       //
+                 HostUnregister,                                                                //
                  NcclCommInit, NcclCommDestroy, NcclCommRegister, NcclCommDeregister,           //
                  NcclCollective, NcclSend, NcclRecv,                                            //
                  GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;

@@ -75,8 +75,13 @@ struct HostAlloc {
 struct HostFree {
   BufferRef buffer;
 };
-/// cudaHostRegister: pins a pageable buffer from here on.
+/// cudaHostRegister: pins a pageable buffer until host_unregister or the end of the pass.
 struct HostRegister {
+  BufferRef buffer;
+};
+/// cudaHostUnregister: the buffer is pageable again. Returns after the work of all streams of the
+/// process' devices, as seen on an H200.
+struct HostUnregister {
   BufferRef buffer;
 };
 

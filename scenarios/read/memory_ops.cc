@@ -51,8 +51,11 @@ constexpr std::array kMemoryOps{
     OpSyntax{"host_free", "buffer", "cudaFreeHost",
              [](OpFields& f) -> OpKind { return HostFree{f.buffer("buffer", kPinnedMemory)}; }},
     OpSyntax{
-        "host_register", "buffer", "pins a pageable buffer until the pass ends, once",
+        "host_register", "buffer", "pins a pageable buffer until host_unregister or the pass' end",
         [](OpFields& f) -> OpKind { return HostRegister{f.buffer("buffer", kPageableMemory)}; }},
+    OpSyntax{
+        "host_unregister", "buffer", "cudaHostUnregister: a registered buffer is pageable again",
+        [](OpFields& f) -> OpKind { return HostUnregister{f.buffer("buffer", kPageableMemory)}; }},
 };
 
 }  // namespace

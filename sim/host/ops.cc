@@ -317,4 +317,18 @@ void HostThread::run(const HostRegister& op) {
   take(sized_call(Param::HostRegisterBase, Param::HostRegisterBandwidth, op.buffer));
 }
 
+void HostThread::run(const HostUnregister& op) {
+  for (std::uint32_t device = 0; device < program_.devices; ++device) {
+    World::for_each_stream(process_, device,
+                           [this](StreamQueue& queue) { wait_for_stream(queue); });
+  }
+  if (pending_wakes_ > 0) {
+    retry_ = true;
+    block({}, Duration{0}, "the process' devices to end their work (cudaHostUnregister)");
+    return;
+  }
+  process_.pinned[op.buffer.resolve(variables_).value] = false;
+  take(sized_call(Param::HostUnregisterBase, Param::HostUnregisterBandwidth, op.buffer));
+}
+
 }  // namespace foretrace::sim

@@ -175,6 +175,7 @@ class HostThread final : public Caller, ContextUser {
   void run(const HostAlloc& op);
   void run(const HostFree& op);
   void run(const HostRegister& op);
+  void run(const HostUnregister& op);
   void run(const NcclCommInit& op);
   void run(const NcclCommDestroy& op);
   void run(const NcclCommRegister& op);

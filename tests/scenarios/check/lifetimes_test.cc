@@ -143,8 +143,8 @@ TEST(CheckLifetimes, SaysALineOnceHoweverManyProcessesRunIt) {
 TEST(CheckPinned, RefusesToRegisterABufferTwiceInAPass) {
   const std::string pin = "host_register: {buffer: page}";
   const std::string hint =
-      ", and that lasts until the pass ends | register it once, before the loop, or declare a "
-      "buffer for each\n";
+      ", and that lasts until host_unregister or the end of the pass | register it once, before "
+      "the loop, or host_unregister it in between\n";
   EXPECT_EQ(problems_of(lines({pin})), "");
   EXPECT_EQ(problems_of(lines({pin, pin})),
             "19:7 error: buffer 'page' is registered here again: line 18 did it" + hint);
@@ -162,8 +162,36 @@ TEST(CheckPinned, RefusesWhatTwoThreadsOfAProcessRegisterButNotTwoProcesses) {
   EXPECT_EQ(problems_of(head), "");
   EXPECT_EQ(problems_of(head + "  other: [host_register: {buffer: h(1)}]\n"),
             "7:11 error: buffer 'h(1)' is registered here again: line 6 did it, and that lasts "
-            "until the pass ends | register it once, before the loop, or declare a buffer for "
-            "each\n");
+            "until host_unregister or the end of the pass | register it once, before the loop, or "
+            "host_unregister it in between\n");
+  EXPECT_EQ(problems_of(head + "  other: [host_unregister: {buffer: h(1)}, host_register: {buffer: "
+                               "h(1)}]\n"),
+            "")
+      << "of several threads the order is not known";
+}
+
+TEST(CheckPinned, FollowsUnregisteringInTheOrderOfAThread) {
+  const std::string pin = "host_register: {buffer: page}";
+  const std::string unpin = "host_unregister: {buffer: page}";
+  const std::string hint =
+      " | host_register it before, once for each time that it is unregistered\n";
+  EXPECT_EQ(problems_of(lines({pin, unpin, pin, unpin})), "");
+  EXPECT_EQ(problems_of(lines({"repeat: {times: 3, ops: [" + pin + ", " + unpin + "]}"})), "");
+  EXPECT_EQ(problems_of(lines({unpin})),
+            "18:7 error: buffer 'page' is unregistered here, and it is not registered" + hint);
+  EXPECT_EQ(problems_of(lines({pin, unpin, unpin})),
+            "20:7 error: buffer 'page' is unregistered here again: line 19 did it" + hint);
+  EXPECT_EQ(
+      problems_of(lines({pin, "repeat: {times: 2, ops: [" + unpin + "]}"})),
+      "19:32 error: buffer 'page' is unregistered here again: an earlier iteration did it" + hint);
+}
+
+TEST(CheckPinned, TellsWhatIsWrongInAnyOrderOfTwoThreads) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nbuffers: {h: {memory: pageable, size: 4KiB}}\n"
+                        "threads:\n  main: [host_register: {buffer: h}]\n"
+                        "  other: [repeat: {times: 2, ops: [host_unregister: {buffer: h}]}]\n"),
+            "6:36 error: buffer 'h' is unregistered here, and it is not registered | "
+            "host_register it before, once for each time that it is unregistered\n");
 }
 
 TEST(CheckLifetimes, GivesUpOnLoopsThatNobodyCanFollow) {

@@ -305,7 +305,7 @@ TEST(ReadScenario, ExpectationsAboutCallsAndEndsNameTheirSpansInOrder) {
 TEST(ReadScenario, ReadsEveryOperationAndKeyOfTheLanguage) {
   const Program program =
       load_scenario(data_directory().string() + "/tests/scenarios/data/everything.yaml");
-  EXPECT_EQ(program.op_count, 67U);
+  EXPECT_EQ(program.op_count, 68U);
 }
 
 TEST(ReadScenario, ReadsEveryShippedFileUnderANameOfItsOwn) {
