@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "scenarios/program/program_walk.h"
 #include "scenarios/base/values/quantity.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace {
 namespace {
@@ -47,8 +47,9 @@ struct Decisions::Step {
   Steps otherwise;
 };
 
-Decisions::Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes)
-    : reader_{reader}, processes_{std::move(processes)} {
+Decisions::Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes,
+                     bool warns)
+    : reader_{reader}, warns_{warns}, processes_{std::move(processes)} {
   const std::size_t errors = reader_.problems.error_count();
   reader_.domain = {processes_, {}};
   steps_ = std::make_unique<Steps>(find(ops));
@@ -209,7 +210,7 @@ std::vector<std::vector<std::uint32_t>> Decisions::groups() {
     if (is_broken_) return {};
     groups[decided].push_back(process);
   }
-  warn_of_never();
+  if (warns_) warn_of_never();
   std::vector<std::vector<std::uint32_t>> lists;
   lists.reserve(groups.size());
   for (auto& [decided, processes] : groups) lists.push_back(std::move(processes));

@@ -21,7 +21,8 @@ class Decisions {
  public:
   /// Finds those in `ops`. Reports conditions that cannot be read; lengths that are constant, or
   /// cannot be read, are left to whoever reads the loop.
-  Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes);
+  /// `warns`: of conditions that never hold. In one thread of a family they need not.
+  Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes, bool warns);
   ~Decisions();
   Decisions(const Decisions&) = delete;
   Decisions& operator=(const Decisions&) = delete;
@@ -58,11 +59,12 @@ class Decisions {
   void warn_of_never();
 
   Reader& reader_;
+  bool warns_;
   std::vector<std::uint32_t> processes_;
   std::map<const YamlNode*, std::unique_ptr<Decision>> known_;
-  std::vector<Decision*> conditions_;            ///< in the order of the file
-  std::vector<bool*> around_;                    ///< while finding: of each loop, turns_decide
-  std::map<const YamlNode*, const Step*> loops_; ///< by a loop's map
+  std::vector<Decision*> conditions_;             ///< in the order of the file
+  std::vector<bool*> around_;                     ///< while finding: of each loop, turns_decide
+  std::map<const YamlNode*, const Step*> loops_;  ///< by a loop's map
   std::unique_ptr<Steps> steps_;
   bool process_decides_ = false;
   std::uint64_t evaluated_ = 0;

@@ -42,36 +42,20 @@ class ThreadReader {
   }
 
   void read_thread(const YamlNode& name, const YamlNode& value) {
-    HostThread thread{name.text, {}, {}};
-    const YamlNode* ops = &value;
-    if (value.kind == YamlNode::Kind::Map) {
-      MapReader map{value, "a thread", reader_.problems};
-      thread.processes = read_processes(map);
-      ops = map.required("ops");
-      map.finish();
-    } else {
-      thread.processes = all_processes();
-    }
-    thread_name_ = name.text;
-    host_threads_ += thread.processes.size();
-    if (host_threads_ > kMostHostThreads) {
-      if (!std::exchange(said_many_, true)) {
-        problems().error(name, fmt::format("more than {} host threads in all processes together",
-                                           kMostHostThreads));
-      }
-      return;
-    }
+    if (value.kind != YamlNode::Kind::Map) return read_member(name, {}, all_processes(), value);
+    MapReader map{value, "a thread", reader_.problems};
+    const std::vector<std::uint32_t> processes = read_processes(map);
+    const std::vector<Member> members = read_members(map);
+    const YamlNode* ops = map.required("ops");
+    map.finish();
     if (ops == nullptr) return;
     const std::size_t errors = problems().error_count();
-    Decisions decisions{reader_, *ops, thread.processes};
-    decisions_ = &decisions;
-    for (const std::vector<std::uint32_t>& processes : decisions.groups()) {
-      reader_.domain = {processes, {}};
-      turns_.clear();
-      reader_.program.threads.push_back({thread.name, processes, read_block(*ops)});
+    for (const Member& member : members) {
+      for (const auto& [index, number] : member.indices) reader_.constants[index] = number;
+      read_member(name, member, processes, *ops);
+      for (const auto& [index, number] : member.indices) reader_.constants.erase(index);
       if (problems().error_count() > errors) break;  // the others would say the same
     }
-    decisions_ = nullptr;
   }
 
  private:
@@ -89,6 +73,65 @@ class ThreadReader {
     const YamlNode* chosen = holds ? ops : otherwise;
     if (chosen == nullptr) return;
     for (Op& op : read_block(*chosen)) block.push_back(std::move(op));
+  }
+
+  /// One thread of a family, "(2)" in its name and ".2" in those of its regions, and its indices'
+  /// values. All empty of a thread that is in none.
+  struct Member {
+    std::string of_thread, of_regions;
+    std::vector<std::pair<std::string, std::int64_t>> indices;
+  };
+
+  /// As families of buffers have them: `count` with `index`, `each: device` with `device`.
+  std::vector<Member> read_members(MapReader& map) {
+    const YamlNode* each = map.optional("each");
+    const YamlNode* count = map.optional("count");
+    if (each != nullptr && each->text != "device") {
+      problems().error(*each, fmt::format("unknown value of each '{}'", each->text),
+                       "known here: device");
+    }
+    const std::int64_t devices = each == nullptr ? 1 : program().devices;
+    const std::int64_t copies =
+        count == nullptr ? 1 : read_constant(reader_, *count, kNumber, 1, kMostHostThreads);
+    std::vector<Member> members;
+    for (std::int64_t d = 0; d < devices; ++d) {
+      for (std::int64_t k = 0; k < copies; ++k) {
+        if (members.size() > kMostHostThreads) return members;  // which is said of the threads
+        Member& member = members.emplace_back();
+        if (each != nullptr) member.indices.emplace_back("device", d);
+        if (count != nullptr) member.indices.emplace_back("index", k);
+        std::vector<std::int64_t> numbers;
+        for (const auto& [index, number] : member.indices) numbers.push_back(number);
+        if (numbers.empty()) continue;
+        member.of_thread = fmt::format("({})", fmt::join(numbers, ", "));
+        member.of_regions = fmt::format(".{}", fmt::join(numbers, "."));
+      }
+    }
+    return members;
+  }
+
+  void read_member(const YamlNode& name, const Member& member,
+                   const std::vector<std::uint32_t>& processes_of_it, const YamlNode& ops) {
+    region_suffix_ = member.of_regions;
+    thread_name_ = name.text + member.of_thread;
+    host_threads_ += processes_of_it.size();
+    if (host_threads_ > kMostHostThreads) {
+      if (!std::exchange(said_many_, true)) {
+        problems().error(name, fmt::format("more than {} host threads in all processes together",
+                                           kMostHostThreads));
+      }
+      return;
+    }
+    const std::size_t errors = problems().error_count();
+    Decisions decisions{reader_, ops, processes_of_it, member.indices.empty()};
+    decisions_ = &decisions;
+    for (const std::vector<std::uint32_t>& processes : decisions.groups()) {
+      reader_.domain = {processes, {}};
+      turns_.clear();
+      reader_.program.threads.push_back({thread_name_, processes, read_block(ops)});
+      if (problems().error_count() > errors) break;  // the others would say the same
+    }
+    decisions_ = nullptr;
   }
 
   Program& program() { return reader_.program; }
@@ -299,7 +342,7 @@ class ThreadReader {
   Region read_region(MapReader& map) {
     Region region;
     if (const YamlNode* name = map.required("name")) {
-      region.name = read_word(reader_, *name, "a region's name");
+      region.name = read_word(reader_, *name, "a region's name") + region_suffix_;
     }
     if (const YamlNode* per = map.optional("per")) {
       region.per = static_cast<std::uint64_t>(read_constant(reader_, *per, kNumber, 1, kNoLimit));
@@ -349,6 +392,7 @@ class ThreadReader {
   const SimpleOps& simple_ops_ = simple_ops();
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
+  std::string region_suffix_;
   Decisions* decisions_ = nullptr;  ///< of the thread that is read
   Turns turns_;                     ///< of the loops around: of each run the first
   std::size_t host_threads_ = 0;    ///< of all processes
