@@ -107,9 +107,9 @@ struct Process final : Context {
   MemoryPieces pinned_pieces;
   std::vector<MemoryPool> pools;         ///< by device
   std::vector<TimePoint> cleared;        ///< by device: until then memory that was freed is cleared
+  TimePoint queries_until{};             ///< of events and streams, by one thread after the other
   std::vector<TimePoint> uploads_until;  ///< by device: one thread's from pageable memory, in turn
   std::uint64_t host_bytes_touched = 0;
-  TimePoint host_copies_until{};  ///< one thread's copy from host to host after the other's
 };
 
 }  // namespace foretrace::sim

@@ -59,25 +59,36 @@ void Caller::wait_for_stream(StreamQueue& stream) {
   waits_for_stream_ = &stream;
 }
 
-/// A stream holds so many entries; the call that would add another waits for room.
-bool Caller::queue_full(StreamQueue& stream) {
+/// A stream holds so many entries; the call that would add another waits for room. And nobody's
+/// call gets in while another thread waits for all of the stream.
+bool Caller::held_up(StreamQueue& stream) {
+  if (capture_ != nullptr) return false;
+  if (stream.is_synchronized() && has_other_threads()) {
+    wait_for_entry(stream, stream.issued(), "another thread that waits for the end",
+                   cost::Wait::Device);
+    return true;
+  }
   const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
-  if (capture_ != nullptr || stream.pending() < depth) return false;
+  if (stream.pending() < depth) return false;
   wait_for_entry(stream, stream.issued() - depth + 1, "room in the full launch queue");
   return true;
 }
 
 /// Then the call is made again.
-void Caller::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what) {
+void Caller::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
+                            std::optional<cost::Wait> wait) {
   stream.wait_for_count(count, *this);
   pending_wakes_ = 1;
   waits_for_stream_ = &stream;
   retry_ = true;
-  block({}, Duration{0}, fmt::format("{} of stream {}", what, stream.declared().name));
+  Reading read{machine_};
+  block({}, wait ? cost::wake_time(read, *wait) : Duration{0},
+        fmt::format("{} of stream {}", what, stream.declared().name));
 }
 
 cost::Call Caller::begin_call(Param param) {
   cost::Call call{.param = param};
+  behind_ = Duration{0};
   if (capture_ != nullptr) {
     call.is_captured = true;
     // cuBLAS looks for its kernel all the same.
@@ -92,7 +103,7 @@ cost::Call Caller::begin_call(Param param) {
   // PyTorch's calls were measured in two processes at once.
   if (!call.is_inner && !machine_.is_replaced(param)) call.processes = program_.processes - 1;
   auto& until = process_.in_call_until;
-  if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
+  if (!has_other_threads() || !machine_.has(Param::HostContention)) return call;
   const TimePoint now = engine_.now();
   for (std::size_t i = 0; i < until.size(); ++i) {
     call.others += i != slot_ && until[i].until > now && until[i].device == device_;
@@ -106,6 +117,21 @@ cost::Call Caller::begin_call(Param param, std::uint32_t device) {
   cost::Call call = begin_call(param);
   call.switches_device = switches;
   return call;
+}
+
+cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
+  cost::Call call = begin_call(param, queue.declared().device);
+  take_turn(call, queue.calls_until());
+  return call;
+}
+
+/// Threads that use one stream, or ask for events, take turns in the order in which they came: with
+/// 2 to 4 of them each launch takes a quarter longer than alone, one after the other
+/// (hw/laboratory/causes/threads_and_streams.yaml on an H200).
+void Caller::take_turn(cost::Call& call, TimePoint until) {
+  if (capture_ != nullptr || !has_other_threads()) return;
+  behind_ = std::max(Duration{0}, until - engine_.now());
+  if (behind_ > Duration{0}) call.others = 1;
 }
 
 bool Caller::switches_to(std::uint32_t device) { return std::exchange(device_, device) != device; }

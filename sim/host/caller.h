@@ -4,6 +4,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,13 +54,14 @@ class Caller : protected Handler, protected Waiter {
   Priced price(const TimeOf& time_of, bool is_first = false) {
     const SpanOf which = is_first ? SpanOf::FirstCall : SpanOf::Call;
     Reading read{machine_};
-    const Duration time = time_of(read);
+    const Duration time = time_of(read) + std::exchange(behind_, Duration{0});
     return {time, recorder_.banded(*current_.op, which, {}, time_of)};
   }
   Priced price(const cost::Call& call) {
     const SpanOf which = call.is_first ? SpanOf::FirstCall : SpanOf::Call;
     const auto time_of = [&](Reading& read) { return cost::call_time(read, call); };
-    return {world_.costs().of(call), recorder_.banded(*current_.op, which, call, time_of)};
+    const Duration time = world_.costs().of(call) + std::exchange(behind_, Duration{0});
+    return {time, recorder_.banded(*current_.op, which, call, time_of)};
   }
   /// A call that a machine file may not know costs nothing then.
   Priced known_call(Param param) {
@@ -69,6 +71,8 @@ class Caller : protected Handler, protected Waiter {
   cost::Call begin_call(Param param);
   /// The same, for work on this device.
   cost::Call begin_call(Param param, std::uint32_t device);
+  /// The same, for work on this stream: its price has the wait for other threads' calls on it.
+  cost::Call begin_call(Param param, const StreamQueue& queue);
 
   /// The operation took no time.
   void pass() { passed_ = true; }
@@ -111,13 +115,19 @@ class Caller : protected Handler, protected Waiter {
       capture_->capture(stream, std::move(what));
       return;
     }
+    stream.called_until(engine_.now() + call);
     Reading read{machine_};
     const TimePoint available = engine_.now() + call + cost::launch_latency(read, entry);
     stream.push({current_, available, 0, 1, std::move(what)});
   }
   bool switches_to(std::uint32_t device);
-  bool queue_full(StreamQueue& stream);
-  void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what);
+  bool has_other_threads() const { return process_.in_call_until.size() > 1; }
+  bool held_up(StreamQueue& stream);
+  /// `wait`: the host wakes after that, otherwise it polls.
+  void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
+                      std::optional<cost::Wait> wait = {});
+  /// `call` waits until then for those of other threads.
+  void take_turn(cost::Call& call, TimePoint until);
 
   Engine& engine_;
   World& world_;
@@ -145,6 +155,7 @@ class Caller : protected Handler, protected Waiter {
   std::uint32_t device_ = 0;  ///< the thread's current device
 
  private:
+  Duration behind_{};       ///< what the call that begins waits for other threads' calls
   std::vector<bool> made_;  ///< by Param: calls of each kind, in this pass
   std::size_t slot_;        ///< this thread's in Process::in_call_until
 };

@@ -32,14 +32,14 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     copy_on_host(src, dst, size);
     return;
   }
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const std::uint32_t device = from_device ? from.device : to.device;
   const UsedMemory of_device = from_device ? used(src, size) : used(dst, size).write();
   const bool beside_host = !(from_device && to_device);
   if (beside_host) go_through(device, {&of_device, 1});
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
-    cost::Call queues = begin_call(Param::HostMemcpyDevice, queue.declared().device);
+    cost::Call queues = begin_call(Param::HostMemcpyDevice, queue);
     queues.kernels = cost::device_copy_kernels(size);
     const Priced call = price(queues);
     const UsedMemory memory[] = {used(src, size), used(dst, size).write()};
@@ -61,24 +61,17 @@ void HostThread::look_again(TimePoint until) {
   engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
 }
 
-/// The CPU copies, and holds a lock of the driver meanwhile; who waits for it looks again when it
-/// is free, and a thread that copies on and on has it again by then
-/// (hw/laboratory/causes/host_copies.yaml on an H200's host: 13 GB/s beside another thread, 3 where
-/// three others were first; six copies in a row, more were not measured).
+/// The CPU copies, in the legacy default stream's turn.
 void HostThread::copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size) {
-  TimePoint& until = process_.host_copies_until;
-  if (until > engine_.now()) {
-    look_again(until);
-    return;
-  }
+  StreamQueue& queue = *process_.streams[device_];
   cost::Copy copy{cost::Route::HostToHost, size};
   copy.from_cache = reads(src.resolve(variables_), size, true) != FoundIn::Memory;
   copy.fresh = touches(dst, size, written_from());
   wrote(dst.resolve(variables_), size);
-  cost::Call call = begin_call(cost::copy_call(machine_, copy.route));
+  const cost::Call call = begin_call(cost::copy_call(machine_, copy.route), queue);
   const Priced priced =
       price([&](Reading& read) { return cost::copy_call_time(read, call, copy); }, call.is_first);
-  until = engine_.now() + priced.time;
+  queue.called_until(engine_.now() + priced.time);
   take(priced);
 }
 
@@ -95,8 +88,7 @@ void HostThread::pinned_copy(StreamQueue& queue, const BufferRef& src, const Buf
         process_.peer_access[std::size_t{to.device} * program_.devices + from.device];
     copy.route = direct ? cost::Route::PeerDirect : cost::Route::PeerStaged;
   }
-  const Priced call =
-      price(begin_call(cost::copy_call(machine_, copy.route), queue.declared().device));
+  const Priced call = price(begin_call(cost::copy_call(machine_, copy.route), queue));
   push(queue, call.time, cost::Entry::Copy, copy_work(copy, from.device, to.device));
   // What a GPU writes the host finds in memory: 48 MiB of staging at 7.2 GB/s, not 13
   // (18_async_checkpoint of blind round written-4).
@@ -218,8 +210,7 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
     copy.fresh = touches(host, size, written_from());
     wrote(id, size);
   }
-  const cost::Call made =
-      begin_call(cost::copy_call(machine_, copy.route), queue.declared().device);
+  const cost::Call made = begin_call(cost::copy_call(machine_, copy.route), queue);
   const Priced call =
       price([&](Reading& read) { return cost::copy_call_time(read, made, copy); }, made.is_first);
   push(queue, call.time, cost::Entry::Copy, copy_work(copy, device, device));
@@ -264,8 +255,7 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
   const bool travels = cost::travels_with_the_call(read, copy);
   const Bytes room = cost::staged_during_the_call(read, copy);
   if (!travels) copy.staged = behind_work ? room : size;
-  const cost::Call made =
-      begin_call(cost::copy_call(machine_, copy.route), queue.declared().device);
+  const cost::Call made = begin_call(cost::copy_call(machine_, copy.route), queue);
   const Priced call = price(
       [&](Reading& reading) { return cost::copy_call_time(reading, made, copy); }, made.is_first);
   Duration first = call.time;
@@ -300,9 +290,9 @@ cost::MemsetIn HostThread::memset_in(const StreamQueue& queue, double bytes) {
 
 /// cudaMemset of host memory waits for the kernel that does it.
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bool synchronous) {
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const bool on_host = buffer(dst).memory != MemoryKind::Device;
-  const cost::Call made = begin_call(Param::HostMemset, queue.declared().device);
+  const cost::Call made = begin_call(Param::HostMemset, queue);
   const Priced call = price(
       [&](Reading& read) {
         return on_host ? cost::call_time(read, made) : cost::memset_time(read, made, size);

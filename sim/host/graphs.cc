@@ -46,8 +46,8 @@ void HostThread::go_through_again(const CapturedUse& use, Work::What& what) {
 void HostThread::run(const GraphLaunch& op) {
   GraphExec& graph = *process_.graphs[op.graph.resolve(variables_).value];
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
-  const cost::Call made = begin_call(Param::HostGraphLaunch, queue.declared().device);
+  if (held_up(queue)) return;
+  const cost::Call made = begin_call(Param::HostGraphLaunch, queue);
   const Priced call =
       price([&](Reading& read) { return cost::graph_launch_time(read, made, graph.nodes()); },
             made.is_first);

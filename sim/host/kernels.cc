@@ -20,7 +20,6 @@ double HostThread::bytes_elsewhere(std::uint32_t device, std::span<const UsedMem
 
 template <class PushWork>
 void HostThread::launch(StreamQueue& queue, cost::Call call, const PushWork& push_work) {
-  call.switches_device = switches_to(queue.declared().device);
   const Priced priced = price(call);
   push_work(priced.time);
   if (!launches_block_ || capture_ != nullptr) {
@@ -33,9 +32,9 @@ void HostThread::launch(StreamQueue& queue, cost::Call call, const PushWork& pus
 
 void HostThread::run(const Spin& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const Duration duration = op.duration.eval(variables_);
-  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+  launch(queue, begin_call(Param::HostLaunchKernel, queue), [&](Duration call) {
     push(queue, call, cost::Entry::Kernel,
          kernel_work([&](Reading& read) { return cost::spin_cost(read, op, duration); }));
   });
@@ -43,7 +42,7 @@ void HostThread::run(const Spin& op) {
 
 void HostThread::run(const Gemm& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const auto both = [&](Contents contents) {
     return buffer(op.a).contents == contents && buffer(op.b).contents == contents;
   };
@@ -80,7 +79,7 @@ void HostThread::run(const Gemm& op) {
   const std::uint32_t device = queue.declared().device;
   const Passes passes = go_through(device, memory);
   const cost::Product found = finds(product, {passes.data(), passes.size()});
-  cost::Call call = begin_call(Param::HostLaunchGemm);
+  cost::Call call = begin_call(Param::HostLaunchGemm, queue);
   const cost::KernelCost& costs = world_.costs().of(found);
   call.kernels = costs.kernels;
   call.share = costs.call_share;
@@ -101,14 +100,14 @@ void HostThread::run(const Gemm& op) {
 
 void HostThread::run(const Elementwise& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const Bytes size = op.size.eval(variables_);
   std::vector<UsedMemory> memory;
   for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
   memory.push_back(used(op.dst, size).write());
   const std::uint32_t device = queue.declared().device;
   const double elsewhere = bytes_elsewhere(device, memory);
-  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+  launch(queue, begin_call(Param::HostLaunchKernel, queue), [&](Duration call) {
     push_kernel(queue, call, device, memory,
                 [elsewhere](Reading& read, std::span<const cost::Pass> passes) {
                   return cost::over_nvlink(read, cost::elementwise_cost(read, passes), elsewhere);
@@ -118,11 +117,11 @@ void HostThread::run(const Elementwise& op) {
 
 void HostThread::run(const Reduction& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const UsedMemory memory = used(op.src, op.size.eval(variables_)).sum();
   const std::uint32_t device = queue.declared().device;
   const double elsewhere = bytes_elsewhere(device, {&memory, 1});
-  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+  launch(queue, begin_call(Param::HostLaunchKernel, queue), [&](Duration call) {
     push_kernel(queue, call, device, {&memory, 1},
                 [elsewhere](Reading& read, std::span<const cost::Pass> passes) {
                   const cost::Pass& pass = passes.front();
@@ -133,7 +132,7 @@ void HostThread::run(const Reduction& op) {
 
 void HostThread::run(const LibraryKernel& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const cost::LibraryWork work{.kernel = op.kernel,
                                .flops = static_cast<double>(op.flops.eval(variables_)),
                                .bytes = static_cast<double>(op.bytes.eval(variables_).count),
@@ -141,7 +140,7 @@ void HostThread::run(const LibraryKernel& op) {
                                .captured = op.captured};
   const bool in_a_framework = op.kernel == KernelKind::Captured && machine_.has(Param::EagerLaunch);
   const Param call_of = in_a_framework ? Param::EagerLaunch : Param::HostLaunchKernel;
-  launch(queue, begin_call(call_of), [&](Duration call) {
+  launch(queue, begin_call(call_of, queue), [&](Duration call) {
     push(queue, call, cost::Entry::Kernel, kernel_work_of(work, cost::library_cost));
   });
 }

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "models/cost/kernel.h"
-#include "scenarios/program/op_facts.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace::sim {
 

@@ -66,11 +66,11 @@ void HostThread::run(const HostWait& op) {
 
 void HostThread::run(const HostFunc& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const auto signal = [&](const std::optional<SignalRef>& ref) {
     return ref ? &process_.signals[ref->resolve(variables_).value] : nullptr;
   };
-  const Priced call = price(begin_call(Param::HostLaunchHostFunc, queue.declared().device));
+  const Priced call = price(begin_call(Param::HostLaunchHostFunc, queue));
   push(queue, call.time, cost::Entry::HostFunction,
        HostFuncWork{op.duration.eval(variables_), signal(op.wait), signal(op.signal)});
   take(call);
@@ -78,7 +78,7 @@ void HostThread::run(const HostFunc& op) {
 
 void HostThread::run(const Fault& op) {
   StreamQueue& queue = stream(op.stream);
-  const Priced call = price(begin_call(Param::HostLaunchKernel));
+  const Priced call = price(begin_call(Param::HostLaunchKernel, queue));
   push(queue, call.time, cost::Entry::Kernel, FaultWork{});
   take(call);
 }
@@ -87,12 +87,12 @@ void HostThread::run(const Fault& op) {
 
 void HostThread::run(const EventRecord& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
+  if (held_up(queue)) return;
   const std::uint32_t event = op.event.resolve(variables_).value;
   const bool timed = program_.events[event].timing;
   const bool untimed = !timed && machine_.has(Param::HostEventRecordUntimed);
   const Param param = untimed ? Param::HostEventRecordUntimed : Param::HostEventRecord;
-  const Priced call = price(begin_call(param, queue.declared().device));
+  const Priced call = price(begin_call(param, queue));
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
@@ -105,8 +105,8 @@ void HostThread::run(const EventRecord& op) {
 
 void HostThread::run(const StreamWaitEvent& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue_full(queue)) return;
-  const Priced call = price(begin_call(Param::HostStreamWaitEvent, queue.declared().device));
+  if (held_up(queue)) return;
+  const Priced call = price(begin_call(Param::HostStreamWaitEvent, queue));
   const TicketRef& ticket = process_.events[op.event.resolve(variables_).value];
   // CUDA queues nothing for an event that has completed: seen on H200s.
   if (ticket != nullptr && !ticket->done) {
@@ -131,22 +131,42 @@ void HostThread::run(const EventSynchronize& op) {
   wait_for_event(process_.events[id.value].get(), program_.events[id.value].name);
 }
 
-/// An event that has completed tells how far its stream is. The driver looks further while any
-/// stream of the device was given work since (hw/laboratory/causes/event_queries.yaml).
+/// A query that finds the first `entries` of a stream completed tells how far that is. The driver
+/// looks further while any stream of the device was given work since
+/// (hw/laboratory/causes/event_queries.yaml, queries_behind_work.yaml).
+void HostThread::looks_further(cost::Call& query, StreamQueue& queue, std::uint64_t entries) {
+  queue.seen_to(entries);
+  World::for_each_stream(process_, queue.declared().device, [&](const StreamQueue& other) {
+    query.finds_later_work |= other.has_unseen_work();
+  });
+}
+
 cost::Call HostThread::query(const TicketRef& ticket) {
   cost::Call call = begin_call(Param::HostQuery);
-  if (ticket == nullptr || !ticket->done || ticket->stream == nullptr) return call;
-  ticket->stream->seen_to(ticket->entries);
-  World::for_each_stream(process_, ticket->stream->declared().device, [&](StreamQueue& queue) {
-    call.finds_later_work |= queue.has_unseen_work();
-  });
+  if (ticket != nullptr && ticket->done && ticket->stream != nullptr) {
+    looks_further(call, *ticket->stream, ticket->entries);
+  }
   return call;
 }
 
-void HostThread::run(const EventQuery& op) {
-  take(price(query(process_.events[op.event.resolve(variables_).value])));
+void HostThread::ask(cost::Call query) {
+  take_turn(query, process_.queries_until);
+  const Priced priced = price(query);
+  process_.queries_until = engine_.now() + priced.time;
+  take(priced);
 }
-void HostThread::run(const StreamQuery&) { take(price(begin_call(Param::HostQuery))); }
+
+void HostThread::run(const EventQuery& op) {
+  ask(query(process_.events[op.event.resolve(variables_).value]));
+}
+
+void HostThread::run(const StreamQuery& op) {
+  StreamQueue& queue = stream(op.stream);
+  cost::Call call = begin_call(Param::HostQuery);
+  if (queue.pending() == 0) looks_further(call, queue, queue.issued());
+  ask(call);
+}
+
 void HostThread::run(const EventElapsedTime& op) {
   const TicketRef& start = process_.events[op.start.resolve(variables_).value];
   const TicketRef& end = process_.events[op.end.resolve(variables_).value];
@@ -183,8 +203,9 @@ void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
   wait_for_stream(queue);
-  synchronize(price(begin_call(Param::HostSynchronize, queue.declared().device)),
-              cost::Wait::Device, queue.declared().device,
+  queue.synchronized();
+  synchronize(price(begin_call(Param::HostSynchronize, queue)), cost::Wait::Device,
+              queue.declared().device,
               fmt::format("stream {} to end its work", queue.declared().name));
 }
 
