@@ -35,10 +35,9 @@ cost::Entry entry_of(const Work::What& what) {
 
 void StreamQueue::push(Work&& work) {
   ++issued_;
-  if (!std::holds_alternative<RecordWork>(work.what) &&
-      !std::holds_alternative<MarkerWork>(work.what)) {
-    last_work_ = issued_;
-  }
+  const auto* record = std::get_if<RecordWork>(&work.what);
+  const bool tells_its_end = record != nullptr && record->ticket->timed;
+  if (!tells_its_end && !std::holds_alternative<MarkerWork>(work.what)) last_work_ = issued_;
   if (legacy_ != nullptr) work.legacy_count = legacy_->issued();
   if (hardware_queue_ != nullptr) hardware_queue_->push(*this);
   queue_.push_back(std::move(work));

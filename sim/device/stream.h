@@ -67,9 +67,6 @@ class StreamQueue final : Handler,
   /// When the calls of host threads that are under way, and that wait for them, have ended.
   TimePoint calls_until() const { return calls_until_; }
   void called_until(TimePoint end) { calls_until_ = std::max(calls_until_, end); }
-  /// A host thread waits for all entries so far.
-  void synchronized() { synchronized_ = issued_; }
-  bool is_synchronized() const { return completed_ < synchronized_; }
 
   std::uint64_t issued() const { return issued_; }
   std::uint64_t completed() const { return completed_; }
@@ -166,9 +163,10 @@ class StreamQueue final : Handler,
   TimePoint began_{};
   std::uint64_t issued_ = 0;
   std::uint64_t completed_ = 0;
-  std::uint64_t last_work_ = 0;  ///< the last entry that is more than an event or a place in order
+  std::uint64_t last_work_ =
+      0;  ///< the last entry that is no time stamp and more than a place in order
   std::uint64_t seen_ = 0;
-  std::uint64_t staged_ = 0, flowing_ = 0, synchronized_ = 0;
+  std::uint64_t staged_ = 0, flowing_ = 0;
   TimePoint calls_until_{};
   std::vector<std::pair<std::uint64_t, Waiter*>> waiters_;
 };

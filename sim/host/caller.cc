@@ -59,12 +59,11 @@ void Caller::wait_for_stream(StreamQueue& stream) {
   waits_for_stream_ = &stream;
 }
 
-/// A stream holds so many entries; the call that would add another waits for room. And nobody's
-/// call gets in while another thread waits for all of the stream.
+/// A stream holds so many entries; the call that would add another waits for room.
 bool Caller::held_up(StreamQueue& stream) {
   if (capture_ != nullptr) return false;
-  if (stream.is_synchronized() && has_other_threads()) {
-    wait_for_entry(stream, stream.issued(), "another thread that waits for the end",
+  if (StreamQueue* busy = busy_beside_a_free(stream.declared().device)) {
+    wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end",
                    cost::Wait::Device);
     return true;
   }
@@ -72,6 +71,17 @@ bool Caller::held_up(StreamQueue& stream) {
   if (stream.pending() < depth) return false;
   wait_for_entry(stream, stream.issued() - depth + 1, "room in the full launch queue");
   return true;
+}
+
+/// While a thread waits for a device in cudaFree nobody queues work there; who synchronizes lets
+/// others go on (hw/laboratory/causes/beside_a_wait.py on an H200). A stream that it waits for.
+StreamQueue* Caller::busy_beside_a_free(std::uint32_t device) {
+  if (!has_other_threads() || process_.frees_on[device] == nullptr) return nullptr;
+  StreamQueue* busy = nullptr;
+  World::for_each_stream(process_, device, [&](StreamQueue& one) {
+    if (one.pending() > 0) busy = &one;
+  });
+  return busy;
 }
 
 /// Then the call is made again.
@@ -121,7 +131,7 @@ cost::Call Caller::begin_call(Param param, std::uint32_t device) {
 
 cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
   cost::Call call = begin_call(param, queue.declared().device);
-  take_turn(call, queue.calls_until());
+  take_turn(call, std::max(queue.calls_until(), process_.allocations_until));
   return call;
 }
 
@@ -130,7 +140,7 @@ cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
 /// (hw/laboratory/causes/threads_and_streams.yaml on an H200).
 void Caller::take_turn(cost::Call& call, TimePoint until) {
   if (capture_ != nullptr || !has_other_threads()) return;
-  behind_ = std::max(Duration{0}, until - engine_.now());
+  behind_ = std::max(behind_, until - engine_.now());
   if (behind_ > Duration{0}) call.others = 1;
 }
 

@@ -123,6 +123,7 @@ class Caller : protected Handler, protected Waiter {
   bool switches_to(std::uint32_t device);
   bool has_other_threads() const { return process_.in_call_until.size() > 1; }
   bool held_up(StreamQueue& stream);
+  StreamQueue* busy_beside_a_free(std::uint32_t device);
   /// `wait`: the host wakes after that, otherwise it polls.
   void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
                       std::optional<cost::Wait> wait = {});

@@ -64,6 +64,7 @@ void HostThread::look_again(TimePoint until) {
 /// The CPU copies, in the legacy default stream's turn.
 void HostThread::copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size) {
   StreamQueue& queue = *process_.streams[device_];
+  if (held_up(queue)) return;
   cost::Copy copy{cost::Route::HostToHost, size};
   copy.from_cache = reads(src.resolve(variables_), size, true) != FoundIn::Memory;
   copy.fresh = touches(dst, size, written_from());

@@ -116,7 +116,9 @@ void HostThread::run(const StreamWaitEvent& op) {
 }
 
 void HostThread::wait_for_event(Ticket* ticket, const std::string& name) {
-  if (ticket != nullptr && ticket->stream != nullptr) ticket->stream->seen_to(ticket->entries);
+  if (ticket != nullptr && ticket->stream != nullptr) {
+    ticket->stream->seen_to(ticket->entries + 1);  // with the record itself
+  }
   if (ticket != nullptr && !ticket->done) {
     ticket->waiters.push_back(this);
     pending_wakes_ = 1;
@@ -203,9 +205,8 @@ void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
   wait_for_stream(queue);
-  queue.synchronized();
-  synchronize(price(begin_call(Param::HostSynchronize, queue)), cost::Wait::Device,
-              queue.declared().device,
+  synchronize(price(begin_call(Param::HostSynchronize, queue.declared().device)),
+              cost::Wait::Device, queue.declared().device,
               fmt::format("stream {} to end its work", queue.declared().name));
 }
 
@@ -228,9 +229,12 @@ void HostThread::synchronize(Priced call, cost::Wait wait, std::uint32_t device,
 
 Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
   const Bytes size = buffer(memory).size;
-  const cost::Call made = begin_call(call);
-  return price([&](Reading& read) { return cost::sized_call_time(read, made, rate, size); },
-               made.is_first);
+  cost::Call made = begin_call(call);
+  take_turn(made, process_.allocations_until);
+  const Priced priced = price(
+      [&](Reading& read) { return cost::sized_call_time(read, made, rate, size); }, made.is_first);
+  process_.allocations_until = engine_.now() + priced.time;
+  return priced;
 }
 
 Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory) {
@@ -282,10 +286,12 @@ void HostThread::run(const Free& op) {
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
   if (pending_wakes_ > 0) {
+    process_.frees_on[device] = this;
     retry_ = true;
     block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
     return;
   }
+  if (process_.frees_on[device] == this) process_.frees_on[device] = nullptr;
   const bool leaves_others = process_.pieces[device].free(op.buffer.resolve(variables_).value);
   if (shares_piece(leaves_others, Param::HostFreeSmall)) return;
   const Priced call = memory_call({Param::HostFree, Param::HostFreePerByte},

@@ -19,7 +19,7 @@ threads:
   first: [repeat: {{times: 10, ops: [{}]}}]
   second: [repeat: {{times: 10, ops: [{}]}}]
 )",
-                                                    one, two));
+                                                        one, two));
   std::int64_t end = 0;
   for (const std::string id : {"c", "d"}) {
     end = std::max(end, host_spans(t, id).back().end_ns);
@@ -47,24 +47,40 @@ TEST(Query, OfTwoThreadsTakesTurnsWhateverTheyAskFor) {
             20);
 }
 
-/// When a launch ends that begins while another thread waits for stream `a`.
-double launch_beside_a_wait(const std::string& stream) {
-  const Timeline t = predict(kTurnObjects + fmt::format(R"(
+/// When `call` of another thread ends, and a launch that begins 50 us into it.
+std::pair<double, double> launch_beside(const std::string& call) {
+  const Timeline t = predict(fmt::format(R"(
+warmup: 0
+streams: {{a: {{flags: non_blocking}}, b: {{flags: non_blocking}}}}
+buffers: {{pinned: {{memory: pinned, size: 64MiB}}, x: {{memory: device, size: 64MiB}}}}
 threads:
-  waits:
-    - spin: {{stream: a, duration: 500us}}
-    - stream_synchronize: {{stream: a}}
+  other:
+    - spin: {{stream: a, duration: 5ms}}
+    - host_barrier: {{}}
+    - {}
   launches:
+    - host_barrier: {{}}
     - host_compute: {{duration: 50us}}
-    - spin: {{id: late, stream: {}, duration: 1us}}
+    - spin: {{id: late, stream: b, duration: 1us}}
 )",
-                                                    stream));
-  return us(host_spans(t, "late").at(0).end_ns);
+                                         call),
+                             load_machine("h200-nvswitch-8"));
+  return {us(host_spans(t, "c").at(0).end_ns), us(host_spans(t, "late").at(0).end_ns)};
 }
 
-TEST(StreamSynchronize, LetsNoOtherThreadLaunchIntoItsStream) {
-  EXPECT_GT(launch_beside_a_wait("a"), 500);
-  EXPECT_LT(launch_beside_a_wait("b"), 55);
+TEST(HostAlloc, OfAnotherThreadHoldsLaunchesUp) {
+  const auto [allocated, launched] = launch_beside("host_alloc: {id: c, buffer: pinned}");
+  EXPECT_GT(launched, allocated);
+}
+
+TEST(Free, ThatWaitsForItsDeviceLetsNobodyLaunch) {
+  const auto [freed, launched] = launch_beside("free: {id: c, buffer: x}");
+  EXPECT_GT(freed, 5000);
+  EXPECT_GT(launched, 5000);
+}
+
+TEST(StreamSynchronize, LetsOthersLaunch) {
+  EXPECT_LT(launch_beside("stream_synchronize: {id: c, stream: a}").second, 200);
 }
 
 TEST(StreamQuery, OfAnIdleStreamLooksAtTheOthersWork) {
@@ -84,6 +100,31 @@ threads:
   };
   EXPECT_GT(second("idle"), 3 * second("busy"));
   EXPECT_EQ(second("alone"), second("busy"));
+}
+
+/// The second query of an event that has completed, behind `wait`.
+double completed_query(const std::string& timing, const std::string& wait) {
+  const Timeline t = predict(fmt::format(R"(
+streams: {{a: {{flags: non_blocking}}}}
+events: {{e: {{timing: {}}}}}
+threads:
+  main:
+    - spin: {{stream: a, duration: 10us}}
+    - event_record: {{event: e, stream: a}}
+    - {}
+    - repeat: {{times: 2, ops: [{{event_query: {{id: q, event: e}}}}]}}
+)",
+                                         timing, wait),
+                             load_machine("h200-nvswitch-8"));
+  const Span span = host_spans(t, "q").at(1);
+  return us(span.end_ns - span.begin_ns);
+}
+
+TEST(EventQuery, OfAnEventWithoutATimeLooksFurtherUntilSomebodyHasWaited) {
+  const std::string pause = "host_compute: {duration: 1ms}";
+  const double timed = completed_query("true", pause);
+  EXPECT_GT(completed_query("false", pause), 3 * timed);
+  EXPECT_EQ(completed_query("false", "event_synchronize: {event: e}"), timed);
 }
 
 }  // namespace
