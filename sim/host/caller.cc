@@ -59,9 +59,28 @@ void Caller::wait_for_stream(StreamQueue& stream) {
   waits_for_stream_ = &stream;
 }
 
+void Caller::look_again(TimePoint until) {
+  retry_ = true;
+  engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
+}
+
+/// Who holds it again at once has it before those who wait.
+bool Caller::context_is_held() {
+  const bool held = capture_ == nullptr && process_.context_until > engine_.now();
+  if (held != waits_for_context_) held ? ++process_.context_waiters : --process_.context_waiters;
+  waits_for_context_ = held;
+  if (held) look_again(process_.context_until);
+  return held;
+}
+
+void Caller::hold_context(cost::Call& call) {
+  if (process_.context_waiters > 0) call.others = std::max(call.others, 1U);
+}
+
 /// A stream holds so many entries; the call that would add another waits for room.
 bool Caller::held_up(StreamQueue& stream) {
   if (capture_ != nullptr) return false;
+  if (context_is_held()) return true;
   if (StreamQueue* busy = busy_beside_a_free(stream.declared().device)) {
     wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end",
                    cost::Wait::Device);
@@ -131,7 +150,7 @@ cost::Call Caller::begin_call(Param param, std::uint32_t device) {
 
 cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
   cost::Call call = begin_call(param, queue.declared().device);
-  take_turn(call, std::max(queue.calls_until(), process_.allocations_until));
+  take_turn(call, queue.calls_until());
   return call;
 }
 

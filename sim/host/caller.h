@@ -122,6 +122,12 @@ class Caller : protected Handler, protected Waiter {
   }
   bool switches_to(std::uint32_t device);
   bool has_other_threads() const { return process_.in_call_until.size() > 1; }
+  /// Tries the operation again once another thread gives a lock back.
+  void look_again(TimePoint until);
+  /// Another thread holds the context: the operation is to be made again.
+  bool context_is_held();
+  /// `call` holds the context: it takes longer while others wait for that.
+  void hold_context(cost::Call& call);
   bool held_up(StreamQueue& stream);
   StreamQueue* busy_beside_a_free(std::uint32_t device);
   /// `wait`: the host wakes after that, otherwise it polls.
@@ -156,6 +162,7 @@ class Caller : protected Handler, protected Waiter {
   std::uint32_t device_ = 0;  ///< the thread's current device
 
  private:
+  bool waits_for_context_ = false;
   Duration behind_{};       ///< what the call that begins waits for other threads' calls
   std::vector<bool> made_;  ///< by Param: calls of each kind, in this pass
   std::size_t slot_;        ///< this thread's in Process::in_call_until

@@ -56,23 +56,20 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   if (beside_host) goes_through_again(device, {&of_device, 1}, nullptr);
 }
 
-void HostThread::look_again(TimePoint until) {
-  retry_ = true;
-  engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
-}
-
-/// The CPU copies, in the legacy default stream's turn.
+/// The CPU copies, and holds the context meanwhile, as who allocates does: ten training steps
+/// beside 36 copies into new pages took as long as these (04_checkpoint_in_background of
+/// written-11).
 void HostThread::copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size) {
-  StreamQueue& queue = *process_.streams[device_];
-  if (held_up(queue)) return;
+  if (held_up(*process_.streams[device_])) return;
   cost::Copy copy{cost::Route::HostToHost, size};
   copy.from_cache = reads(src.resolve(variables_), size, true) != FoundIn::Memory;
   copy.fresh = touches(dst, size, written_from());
   wrote(dst.resolve(variables_), size);
-  const cost::Call call = begin_call(cost::copy_call(machine_, copy.route), queue);
+  cost::Call call = begin_call(cost::copy_call(machine_, copy.route));
+  hold_context(call);
   const Priced priced =
       price([&](Reading& read) { return cost::copy_call_time(read, call, copy); }, call.is_first);
-  queue.called_until(engine_.now() + priced.time);
+  process_.context_until = engine_.now() + priced.time;
   take(priced);
 }
 

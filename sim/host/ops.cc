@@ -230,10 +230,10 @@ void HostThread::synchronize(Priced call, cost::Wait wait, std::uint32_t device,
 Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
   const Bytes size = buffer(memory).size;
   cost::Call made = begin_call(call);
-  take_turn(made, process_.allocations_until);
+  hold_context(made);
   const Priced priced = price(
       [&](Reading& read) { return cost::sized_call_time(read, made, rate, size); }, made.is_first);
-  process_.allocations_until = engine_.now() + priced.time;
+  process_.context_until = engine_.now() + priced.time;
   return priced;
 }
 
@@ -271,6 +271,7 @@ bool HostThread::shares_piece(bool shares, Param call) {
 }
 
 void HostThread::run(const Malloc& op) {
+  if (context_is_held()) return;
   const std::uint32_t id = op.buffer.resolve(variables_).value;
   const Buffer& memory = buffer(op.buffer);
   const bool found_room =
@@ -283,6 +284,7 @@ void HostThread::run(const Malloc& op) {
 }
 
 void HostThread::run(const Free& op) {
+  if (context_is_held()) return;
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
   if (pending_wakes_ > 0) {
@@ -326,6 +328,7 @@ void HostThread::run(const FreeAsync& op) {
 }
 
 void HostThread::run(const HostAlloc& op) {
+  if (context_is_held()) return;
   const std::uint32_t id = op.buffer.resolve(variables_).value;
   const bool found_room = process_.pinned_pieces.allocate(id, buffer(op.buffer).size);
   if (shares_piece(found_room, Param::HostAllocSmall)) return;
@@ -333,6 +336,7 @@ void HostThread::run(const HostAlloc& op) {
 }
 
 void HostThread::run(const HostFree& op) {
+  if (context_is_held()) return;
   ++process_.host_frees;
   const bool leaves_others = process_.pinned_pieces.free(op.buffer.resolve(variables_).value);
   if (shares_piece(leaves_others, Param::HostFreeHostSmall)) return;
@@ -340,11 +344,13 @@ void HostThread::run(const HostFree& op) {
 }
 
 void HostThread::run(const HostRegister& op) {
+  if (context_is_held()) return;
   process_.pinned[op.buffer.resolve(variables_).value] = true;
   take(sized_call(Param::HostRegisterBase, Param::HostRegisterBandwidth, op.buffer));
 }
 
 void HostThread::run(const HostUnregister& op) {
+  if (context_is_held()) return;
   for (std::uint32_t device = 0; device < program_.devices; ++device) {
     World::for_each_stream(process_, device,
                            [this](StreamQueue& queue) { wait_for_stream(queue); });

@@ -104,8 +104,6 @@ class HostThread final : public Caller, ContextUser {
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
-  /// Tries the operation again once another thread gives a lock back.
-  void look_again(TimePoint until);
   void copy_on_host(const BufferRef& src, const BufferRef& dst, Bytes size);
   void pinned_copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
                    bool synchronous);

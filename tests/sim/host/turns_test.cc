@@ -52,7 +52,8 @@ std::pair<double, double> launch_beside(const std::string& call) {
   const Timeline t = predict(fmt::format(R"(
 warmup: 0
 streams: {{a: {{flags: non_blocking}}, b: {{flags: non_blocking}}}}
-buffers: {{pinned: {{memory: pinned, size: 64MiB}}, x: {{memory: device, size: 64MiB}}}}
+buffers: {{pinned: {{memory: pinned, size: 64MiB}}, x: {{memory: device, size: 64MiB}},
+          a: {{memory: pageable, size: 64MiB}}, b: {{memory: pageable, size: 64MiB}}}}
 threads:
   other:
     - spin: {{stream: a, duration: 5ms}}
@@ -77,6 +78,11 @@ TEST(Free, ThatWaitsForItsDeviceLetsNobodyLaunch) {
   const auto [freed, launched] = launch_beside("free: {id: c, buffer: x}");
   EXPECT_GT(freed, 5000);
   EXPECT_GT(launched, 5000);
+}
+
+TEST(Memcpy, WithinTheHostHoldsLaunchesUp) {
+  const auto [copied, launched] = launch_beside("memcpy: {id: c, src: a, dst: b}");
+  EXPECT_GT(launched, copied);
 }
 
 TEST(StreamSynchronize, LetsOthersLaunch) {
