@@ -105,11 +105,15 @@ struct Process final : Context {
   std::vector<Level2> level2;         ///< by device
   std::vector<MemoryPieces> pieces;   ///< by device
   MemoryPieces pinned_pieces;
-  std::vector<MemoryPool> pools;        ///< by device
-  std::vector<TimePoint> cleared;       ///< by device: until then memory that was freed is cleared
-  std::vector<const Waiter*> frees_on;  ///< by device: the thread that waits for it in cudaFree
-  std::uint32_t context_waiters = 0;
-  TimePoint context_until{};             ///< a call holds it: nobody else queues work
+  std::vector<MemoryPool> pools;   ///< by device
+  std::vector<TimePoint> cleared;  ///< by device: until then memory that was freed is cleared
+  /// Of one device: who holds it lets nobody else queue work there.
+  struct HeldContext {
+    TimePoint until{};          ///< of a call that allocates, frees or copies within the host
+    std::uint32_t waiting = 0;  ///< threads
+    std::uint32_t frees = 0;    ///< threads that wait for the device in cudaFree
+  };
+  std::vector<HeldContext> contexts;     ///< by device
   TimePoint queries_until{};             ///< of events and streams, by one thread after the other
   std::vector<TimePoint> uploads_until;  ///< by device: one thread's from pageable memory, in turn
   std::uint64_t host_bytes_touched = 0;

@@ -17,7 +17,7 @@ struct Call {
   bool is_first = false;          ///< of its kind in the pass
   bool switches_device = false;   ///< for another device than the call before
   bool finds_later_work = false;  ///< asks for an event that has completed, beside later work
-  std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
+  std::uint32_t others = 0;       ///< host threads whose calls hold this one up
   std::uint32_t processes = 0;    ///< other processes of the program
   std::uint32_t kernels = 1;      ///< that it launches
   double share = 1;               ///< of what such a call usually takes

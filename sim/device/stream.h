@@ -163,8 +163,7 @@ class StreamQueue final : Handler,
   TimePoint began_{};
   std::uint64_t issued_ = 0;
   std::uint64_t completed_ = 0;
-  std::uint64_t last_work_ =
-      0;  ///< the last entry that is no time stamp and more than a place in order
+  std::uint64_t last_work_ = 0;  ///< the last entry but time stamps and places in order
   std::uint64_t seen_ = 0;
   std::uint64_t staged_ = 0, flowing_ = 0;
   TimePoint calls_until_{};

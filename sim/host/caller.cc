@@ -64,43 +64,42 @@ void Caller::look_again(TimePoint until) {
   engine_.queue().at(until + machine_.time(Param::HostWake), *this, kReturn);
 }
 
-/// Who holds it again at once has it before those who wait.
-bool Caller::context_is_held() {
-  const bool held = capture_ == nullptr && process_.context_until > engine_.now();
-  if (held != waits_for_context_) held ? ++process_.context_waiters : --process_.context_waiters;
+/// Who holds it again at once has it before those who wait. While a thread waits for the device in
+/// cudaFree nobody gets it; who synchronizes, asks or takes memory of a warm pool lets others go on
+/// (hw/laboratory/causes/beside_a_wait.py on an H200).
+bool Caller::context_is_held(std::uint32_t device) {
+  if (capture_ != nullptr || !has_other_threads()) return false;
+  Process::HeldContext& context = process_.contexts[device];
+  const bool held = context.until > engine_.now();
+  if (held != waits_for_context_) held ? ++context.waiting : --context.waiting;
   waits_for_context_ = held;
-  if (held) look_again(process_.context_until);
-  return held;
+  if (held) {
+    look_again(context.until);
+    return true;
+  }
+  if (context.frees <= (waits_to_free_ ? 1U : 0U)) return false;
+  StreamQueue* busy = nullptr;
+  World::for_each_stream(process_, device, [&](StreamQueue& one) {
+    if (one.pending() > 0) busy = &one;
+  });
+  if (busy == nullptr) return false;
+  wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end",
+                 cost::Wait::Device);
+  return true;
 }
 
-void Caller::hold_context(cost::Call& call) {
-  if (process_.context_waiters > 0) call.others = std::max(call.others, 1U);
+void Caller::hold_context(cost::Call& call, std::uint32_t device) {
+  if (process_.contexts[device].waiting > 0) call.others = std::max(call.others, 1U);
 }
 
 /// A stream holds so many entries; the call that would add another waits for room.
 bool Caller::held_up(StreamQueue& stream) {
   if (capture_ != nullptr) return false;
-  if (context_is_held()) return true;
-  if (StreamQueue* busy = busy_beside_a_free(stream.declared().device)) {
-    wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end",
-                   cost::Wait::Device);
-    return true;
-  }
+  if (context_is_held(stream.declared().device)) return true;
   const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
   if (stream.pending() < depth) return false;
   wait_for_entry(stream, stream.issued() - depth + 1, "room in the full launch queue");
   return true;
-}
-
-/// While a thread waits for a device in cudaFree nobody queues work there; who synchronizes lets
-/// others go on (hw/laboratory/causes/beside_a_wait.py on an H200). A stream that it waits for.
-StreamQueue* Caller::busy_beside_a_free(std::uint32_t device) {
-  if (!has_other_threads() || process_.frees_on[device] == nullptr) return nullptr;
-  StreamQueue* busy = nullptr;
-  World::for_each_stream(process_, device, [&](StreamQueue& one) {
-    if (one.pending() > 0) busy = &one;
-  });
-  return busy;
 }
 
 /// Then the call is made again.

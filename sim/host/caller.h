@@ -124,12 +124,11 @@ class Caller : protected Handler, protected Waiter {
   bool has_other_threads() const { return process_.in_call_until.size() > 1; }
   /// Tries the operation again once another thread gives a lock back.
   void look_again(TimePoint until);
-  /// Another thread holds the context: the operation is to be made again.
-  bool context_is_held();
+  /// Another thread holds the device's context: the operation is to be made again.
+  bool context_is_held(std::uint32_t device);
   /// `call` holds the context: it takes longer while others wait for that.
-  void hold_context(cost::Call& call);
+  void hold_context(cost::Call& call, std::uint32_t device);
   bool held_up(StreamQueue& stream);
-  StreamQueue* busy_beside_a_free(std::uint32_t device);
   /// `wait`: the host wakes after that, otherwise it polls.
   void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
                       std::optional<cost::Wait> wait = {});
@@ -159,7 +158,8 @@ class Caller : protected Handler, protected Waiter {
   std::vector<Connection*> connections_;  ///< that the current call waits for
   bool launches_block_;
   GraphExec* capture_ = nullptr;
-  std::uint32_t device_ = 0;  ///< the thread's current device
+  std::uint32_t device_ = 0;    ///< the thread's current device
+  bool waits_to_free_ = false;  ///< in cudaFree, for the device
 
  private:
   bool waits_for_context_ = false;

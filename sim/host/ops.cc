@@ -227,13 +227,19 @@ void HostThread::synchronize(Priced call, cost::Wait wait, std::uint32_t device,
 
 // ---- memory --------------------------------------------------------------------------------
 
+/// The device whose context a call holds that is for this memory: the host's is the thread's own.
+std::uint32_t HostThread::context_of(const BufferRef& memory) const {
+  return buffer(memory).memory == MemoryKind::Device ? buffer(memory).device : device_;
+}
+
 Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
   const Bytes size = buffer(memory).size;
   cost::Call made = begin_call(call);
-  hold_context(made);
+  const std::uint32_t device = context_of(memory);
+  hold_context(made, device);
   const Priced priced = price(
       [&](Reading& read) { return cost::sized_call_time(read, made, rate, size); }, made.is_first);
-  process_.context_until = engine_.now() + priced.time;
+  process_.contexts[device].until = engine_.now() + priced.time;
   return priced;
 }
 
@@ -271,7 +277,7 @@ bool HostThread::shares_piece(bool shares, Param call) {
 }
 
 void HostThread::run(const Malloc& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   const std::uint32_t id = op.buffer.resolve(variables_).value;
   const Buffer& memory = buffer(op.buffer);
   const bool found_room =
@@ -284,16 +290,16 @@ void HostThread::run(const Malloc& op) {
 }
 
 void HostThread::run(const Free& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
   if (pending_wakes_ > 0) {
-    process_.frees_on[device] = this;
+    if (!std::exchange(waits_to_free_, true)) ++process_.contexts[device].frees;
     retry_ = true;
     block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
     return;
   }
-  if (process_.frees_on[device] == this) process_.frees_on[device] = nullptr;
+  if (std::exchange(waits_to_free_, false)) --process_.contexts[device].frees;
   const bool leaves_others = process_.pieces[device].free(op.buffer.resolve(variables_).value);
   if (shares_piece(leaves_others, Param::HostFreeSmall)) return;
   const Priced call = memory_call({Param::HostFree, Param::HostFreePerByte},
@@ -328,7 +334,7 @@ void HostThread::run(const FreeAsync& op) {
 }
 
 void HostThread::run(const HostAlloc& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   const std::uint32_t id = op.buffer.resolve(variables_).value;
   const bool found_room = process_.pinned_pieces.allocate(id, buffer(op.buffer).size);
   if (shares_piece(found_room, Param::HostAllocSmall)) return;
@@ -336,7 +342,7 @@ void HostThread::run(const HostAlloc& op) {
 }
 
 void HostThread::run(const HostFree& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   ++process_.host_frees;
   const bool leaves_others = process_.pinned_pieces.free(op.buffer.resolve(variables_).value);
   if (shares_piece(leaves_others, Param::HostFreeHostSmall)) return;
@@ -344,13 +350,13 @@ void HostThread::run(const HostFree& op) {
 }
 
 void HostThread::run(const HostRegister& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   process_.pinned[op.buffer.resolve(variables_).value] = true;
   take(sized_call(Param::HostRegisterBase, Param::HostRegisterBandwidth, op.buffer));
 }
 
 void HostThread::run(const HostUnregister& op) {
-  if (context_is_held()) return;
+  if (context_is_held(context_of(op.buffer))) return;
   for (std::uint32_t device = 0; device < program_.devices; ++device) {
     World::for_each_stream(process_, device,
                            [this](StreamQueue& queue) { wait_for_stream(queue); });

@@ -43,10 +43,7 @@ void HostThread::next() {
     const Op& op = (*frame.block)[frame.position++];
     current_ = {&op, frame.instance};
     called_ = engine_.now();
-    if (process_.fault.op != nullptr && op_facts(op.kind).reports_errors) {
-      context_lost();
-      return;
-    }
+    if (reports_fault()) return;
     const std::size_t depth = frames_.size();
     std::visit([this](const auto& kind) { run(kind); }, op.kind);
     if (frames_.size() != depth) continue;  // entered a block
@@ -64,12 +61,18 @@ void HostThread::context_lost() {
   if (finished() || !failure_.empty()) return;
   const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
   const bool calls = called_ == engine_.now() && op_facts(current_.op->kind).reports_errors;
-  if (!waits && !calls) return;  // notices at its next call
+  if (waits || calls) reports_fault();  // otherwise it notices at its next call
+}
+
+/// The current call reports what lost the context, if it can: the thread goes no further then.
+bool HostThread::reports_fault() {
+  if (process_.fault.op == nullptr || !op_facts(current_.op->kind).reports_errors) return false;
   Reading read{machine_};
   const TimePoint end = engine_.now() + cost::wake_time(read, cost::Wait::Device);
   recorder_.span(lane_, current_, 0, called_, end, 0);
   fail(fmt::format("an illegal memory access of line {} ({}) surfaced here",
                    process_.fault.op->line, kind_name(process_.fault.op->kind)));
+  return true;
 }
 
 /// At the end of a block: around again, or out. False when leaving takes time (a group's launch).
@@ -127,7 +130,8 @@ void HostThread::returned() {
   waits_for_stream_ = nullptr;
   connections_.clear();
   if (nccl_.go_on()) return;
-  if (std::exchange(retry_, false)) {  // the queue has room again
+  if (std::exchange(retry_, false)) {  // the queue has room again, or a lock is free
+    if (reports_fault()) return;
     std::visit([this](const auto& kind) { run(kind); }, current_.op->kind);
     return;
   }

@@ -39,6 +39,7 @@ class HostThread final : public Caller, ContextUser {
 
   void fire(std::uint64_t what) override;
   void context_lost() override;
+  bool reports_fault();
   /// An operation failed here: the thread goes no further.
   void fail(std::string what);
 
@@ -49,6 +50,7 @@ class HostThread final : public Caller, ContextUser {
   void synchronize(Priced call, cost::Wait wait, std::uint32_t device, std::string waits_for);
   void returned();
 
+  std::uint32_t context_of(const BufferRef& memory) const;
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
   struct SizedCall {
@@ -110,6 +112,7 @@ class HostThread final : public Caller, ContextUser {
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device, bool synchronous);
   void staged_upload(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size);
+  bool waits_first(StreamQueue& stream);
   void block_for_copy(StreamQueue& stream, Priced call);
   CopyWork copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);

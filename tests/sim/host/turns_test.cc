@@ -85,6 +85,81 @@ TEST(Memcpy, WithinTheHostHoldsLaunchesUp) {
   EXPECT_GT(launched, copied);
 }
 
+TEST(Malloc, BesideAFreeThatWaitsDoesToo) {
+  const Timeline t = predict(R"(
+warmup: 0
+streams: {a: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MiB}, y: {memory: device, size: 64MiB}}
+threads:
+  frees:
+    - spin: {stream: a, duration: 5ms}
+    - host_barrier: {}
+    - free: {buffer: x}
+  allocates:
+    - host_barrier: {}
+    - host_compute: {duration: 50us}
+    - malloc: {id: late, buffer: y}
+)",
+                             load_machine("h200-nvswitch-8"));
+  EXPECT_GT(us(host_spans(t, "late").at(0).end_ns), 5000);
+}
+
+/// When a launch on this device ends that begins while another thread pins memory for device 0.
+double launch_beside_pinning(int device) {
+  const Timeline t = predict(fmt::format(R"(
+warmup: 0
+devices: 2
+streams: {{s: {{device: {}, flags: non_blocking}}}}
+buffers: {{pinned: {{memory: pinned, size: 64MiB}}}}
+threads:
+  pins: [{{host_barrier: {{}}}}, {{host_alloc: {{buffer: pinned}}}}]
+  launches:
+    - host_barrier: {{}}
+    - host_compute: {{duration: 50us}}
+    - spin: {{id: late, stream: s, duration: 1us}}
+)",
+                                         device),
+                             load_machine("h200-nvswitch-8"));
+  return us(host_spans(t, "late").at(0).end_ns);
+}
+
+TEST(HostAlloc, HoldsTheContextOfItsOwnDevice) {
+  EXPECT_GT(launch_beside_pinning(0), 5000);
+  EXPECT_LT(launch_beside_pinning(1), 200);
+}
+
+TEST(Fault, IsReportedByACallThatWaitedForTheContext) {
+  const Timeline t = predict(R"(
+warmup: 0
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+buffers: {pinned: {memory: pinned, size: 64MiB}}
+threads:
+  pins: [{host_barrier: {}}, {host_alloc: {buffer: pinned}}]
+  launches:
+    - fault: {stream: a}
+    - host_barrier: {}
+    - host_compute: {duration: 50us}
+    - spin: {stream: b, duration: 1us}
+    - stream_synchronize: {stream: b}
+)",
+                             load_machine("h200-nvswitch-8"));
+  ASSERT_EQ(t.outcome.explanation.size(), 1U);
+  EXPECT_NE(t.outcome.explanation[0].find("an illegal memory access"), std::string::npos);
+}
+
+TEST(Memcpy, WithinTheHostWaitsForTheLegacyStream) {
+  const Timeline t = predict(R"(
+warmup: 0
+buffers: {a: {memory: pageable, size: 4KiB}, b: {memory: pageable, size: 4KiB}}
+threads:
+  main:
+    - spin: {duration: 5ms}
+    - memcpy: {id: c, src: a, dst: b}
+)",
+                             load_machine("h200-nvswitch-8"));
+  EXPECT_GT(us(host_spans(t, "c").at(0).end_ns), 5000);
+}
+
 TEST(StreamSynchronize, LetsOthersLaunch) {
   EXPECT_LT(launch_beside("stream_synchronize: {id: c, stream: a}").second, 200);
 }
