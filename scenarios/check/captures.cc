@@ -1,6 +1,7 @@
 // What CUDA and NCCL refuse of a graph's capture: streams that joined it by an event and are not
-// joined back, events from outside of it, groups of NCCL that are captured in part. Each thread's
-// captures are walked as far as kMostOfCaptures allows.
+// joined back, events from outside of it, waits outside for its events, groups of NCCL that are
+// captured in part. Work inside on a stream that has not joined is a limit of our own: CUDA runs
+// it at once. Each thread is walked as far as kMostOfCaptures allows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "scenarios/check/check.h"
+#include "scenarios/check/event_records.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace {
@@ -45,12 +47,14 @@ struct GroupedCall {
 class CaptureCheck {
  public:
   CaptureCheck(const Program& program, Problems& problems)
-      : program_{program}, problems_{problems} {
+      : program_{program}, problems_{problems}, records_{program} {
     for_each_op(program, [&](const HostThread&, const Op& op, Around around) {
-      if (const EventRef* event = op_facts(op.kind).event_recorded) recorded_.insert(event->first);
-      if (!captures(op)) return;
+      if (captures(op)) {
+        enter(*block_of(op.kind));
+      } else if (!records_.concern(op)) {
+        return;
+      }
       for (const Op* outer : around) entered_.insert(block_of(outer->kind));
-      enter(*block_of(op.kind));
     });
   }
 
@@ -73,6 +77,7 @@ class CaptureCheck {
     std::uint64_t left = std::min(kMostOfCaptures, left_of_all_);
     if (left == 0) return;
     left_of_all_ -= left;
+    records_.follow(thread, process);
     ExecutionWalk{}.run(
         thread.ops, process, [&](const Block& block) { return entered_.contains(&block); },
         [&](const Op& op, Variables v, Around around) {
@@ -92,11 +97,23 @@ class CaptureCheck {
     if (group != group_ || capture != capture_) end_group();
     if (capture != capture_) end();
     group_ = group;
-    if (!capture) return;
     const OpFacts facts = op_facts(op.kind);
+    if (!capture) return meet_outside(op, facts, v);
     if (facts.stream == nullptr) return;
     if (!capture_) begin(*capture);
     queue(op, facts, v);
+  }
+
+  void meet_outside(const Op& op, const OpFacts& facts, Variables v) {
+    if (facts.event_recorded != nullptr) {
+      records_.add_outside(facts.event_recorded->resolve(v).value);
+    }
+    for (const EventRef* event : facts.events_waited_for) {
+      const std::uint32_t waited_for = event->resolve(v).value;
+      if (const Op* record = records_.captured(waited_for)) {
+        refuse_captured(op, waited_for, *record, "record it anew behind the graph_launch");
+      }
+    }
   }
 
   void begin(const Execution& capture) {
@@ -113,21 +130,26 @@ class CaptureCheck {
     const auto captured = streams_.find(stream);
     const bool is_captured = captured != streams_.end();
     if (std::holds_alternative<StreamWaitEvent>(op.kind)) {
-      const EventRef& event = *facts.events_waited_for.front();
-      const auto known = events_.find(event.resolve(v).value);
+      const std::uint32_t event = facts.events_waited_for.front()->resolve(v).value;
+      const auto known = events_.find(event);
       if (known != events_.end()) {
         streams_[stream].insert(known->second.begin(), known->second.end());
-      } else if (is_captured && recorded_.contains(event.first)) {
-        refuse_event(op, stream, event.resolve(v).value);
+      } else if (const Op* record = records_.captured(event)) {
+        refuse_captured(op, event, *record,
+                        "record it in this graph_capture before, or take an event for each");
       } else if (!is_captured) {
         refuse_stream(op, stream);
-      }
+      } else if (records_.is_outside(event)) {
+        refuse_event(op, stream, event);
+      }  // else nothing recorded it: CUDA waits for nothing, as in the first turn of a ring
     } else if (facts.comm != nullptr && group_) {
       calls_.push_back({&op, stream, facts.comm->resolve(v).value, is_captured});
     } else if (!is_captured) {
       refuse_stream(op, stream);
     } else if (facts.event_recorded != nullptr) {
-      events_[facts.event_recorded->resolve(v).value] = captured->second;
+      const std::uint32_t event = facts.event_recorded->resolve(v).value;
+      events_[event] = captured->second;
+      records_.add_captured(event, op);
     } else {
       captured->second = {add(op, stream, captured->second)};
     }
@@ -196,6 +218,14 @@ class CaptureCheck {
            "wait for it before the graph_capture, or record it inside on a captured stream");
   }
 
+  void refuse_captured(const Op& op, std::uint32_t event, const Op& record, std::string hint) {
+    refuse(op,
+           fmt::format("event '{}' was last recorded in a graph_capture that has ended ({}), which "
+                       "nothing can wait for: cudaErrorInvalidValue",
+                       program_.events[event].name, place_of(record, op)),
+           std::move(hint));
+  }
+
   void refuse_stream(const Op& op, std::uint32_t stream) {
     refuse(op,
            fmt::format("stream '{}' is not captured here: CUDA runs this at once, and not in the "
@@ -227,8 +257,8 @@ class CaptureCheck {
 
   const Program& program_;
   Problems& problems_;
-  std::set<const Block*> entered_;  ///< with a capture inside, or inside of one
-  std::set<EventId> recorded_;      ///< by any operation: the first of each family
+  EventRecords records_;
+  std::set<const Block*> entered_;  ///< inside of a capture, or with one or its events inside
   std::uint64_t left_of_all_ = kMostOfAllCaptures;
   std::set<const Op*> said_;
 

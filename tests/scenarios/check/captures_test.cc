@@ -1,5 +1,6 @@
-// What CUDA and NCCL refuse of a graph's capture. That CUDA asks for work that nothing waits for,
-// and not for streams that only waited, was seen on an H200 (driver 580).
+// What CUDA and NCCL refuse of a graph's capture. Seen on an H200 (driver 580): CUDA asks for work
+// that nothing waits for, and not for streams that only waited. A wait for what nothing recorded
+// yet succeeds; one for what an ended capture recorded fails, in a later capture and outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ std::string captured(const std::string& ops, const std::string& before = "") {
   std::string text =
       "schema_version: 1\nname: a\ndevices: 2\ngraphs: {g: {}}\n"
       "streams: {a: {}, b: {}, c: {}, d: {device: 1}}\n"
-      "events: {of_a: {}, of_b: {}, of_c: {}, of_d: {}, old: {}}\n"
+      "events: {of_a: {}, of_b: {}, of_c: {}, of_d: {}, old: {}, ring: {count: 2}}\n"
       "communicators: {world: {members: all_devices}}\n"
       "buffers: {x: {each: device, memory: device, size: 4KiB}}\nthreads:\n  main:\n" +
       before + "    - graph_capture: {graph: g, stream: a, ops: [\n";
@@ -67,16 +68,90 @@ TEST(CheckCaptures, TellsAStreamInALoopOnce) {
       "13:46 error: " + unjoined("b"));
 }
 
+const std::string kWaitsForOld = "stream_wait_event: {event: old, stream: a}";
+const std::string kRecordsOld = "    - event_record: {event: old, stream: b}\n";
+const std::string kIsolation =
+    "error: stream 'a' is captured here, and event 'old' was not recorded in this graph_capture: "
+    "cudaErrorStreamCaptureIsolation | wait for it before the graph_capture, or record it inside "
+    "on a captured stream\n";
+
 TEST(CheckCaptures, RefusesWhatIsNotCapturedAndEventsFromOutside) {
   EXPECT_EQ(problems_of(captured(work("c"))),
             "12:1 error: stream 'c' is not captured here: CUDA runs this at once, and not in the "
             "graph | let it wait for an event that is recorded on stream 'a' in this "
             "graph_capture, or move it out\n");
-  EXPECT_EQ(problems_of(captured("stream_wait_event: {event: old, stream: a}",
-                                 "    - event_record: {event: old, stream: b}\n")),
-            "13:1 error: stream 'a' is captured here, and event 'old' was not recorded in this "
-            "graph_capture: cudaErrorStreamCaptureIsolation | wait for it before the "
-            "graph_capture, or record it inside on a captured stream\n");
+  EXPECT_EQ(problems_of(captured(kWaitsForOld, kRecordsOld)), "13:1 " + kIsolation);
+}
+
+TEST(CheckCaptures, TakesTheFirstWaitOfARing) {
+  const auto ring = [](const std::string& event) {
+    return "repeat: {index: i, times: 4, ops: [stream_wait_event: {event: " + event +
+           ", stream: a};" + work("a") + ";" + joins("a", "b") + ";" + work("b") +
+           ";event_record: {event: " + event + ", stream: b}]};";
+  };
+  EXPECT_EQ(problems_of(captured(ring("of_b") + joins("b", "a"))), "");
+  EXPECT_EQ(problems_of(captured(ring("ring(i % 2)") + joins("b", "a"))), "");
+}
+
+TEST(CheckCaptures, TakesAWaitForAnEventThatIsRecordedLater) {
+  EXPECT_EQ(problems_of(captured(kWaitsForOld) + kRecordsOld), "");
+  EXPECT_EQ(problems_of(captured(kWaitsForOld + ";event_record: {event: old, stream: a}")), "");
+}
+
+TEST(CheckCaptures, RefusesAWaitForWhatALoopRecordedBehindTheCaptureBefore) {
+  const std::string text = captured(kWaitsForOld, "    - repeat: {times: 2, ops: [\n");
+  const std::string end = "]}\n    - graph_launch";
+  std::string looped = text;
+  looped.replace(text.find("    - graph_capture"), 6, "");
+  looped.replace(looped.find(end), 2, "]}}, {event_record: {event: old, stream: b}}]}");
+  looped.replace(looped.find("graph_capture"), 0, "{");
+  EXPECT_EQ(problems_of(looped), "13:1 " + kIsolation);
+}
+
+TEST(CheckCaptures, KnowsWhichEventsAnotherThreadOfTheProcessRecords) {
+  const std::string other = "  other:\n";
+  EXPECT_EQ(problems_of(captured(kWaitsForOld) + other + kRecordsOld), "12:1 " + kIsolation);
+  EXPECT_EQ(problems_of(captured("stream_wait_event: {event: ring(0), stream: a}") +
+                        "    - event_record: {event: ring(0), stream: b}\n" + other +
+                        "    - event_record: {event: ring(1), stream: b}\n"),
+            "")
+      << "another event of the same family";
+}
+
+TEST(CheckCaptures, TakesAWaitForWhatAnotherProcessRecords) {
+  const auto recorded_by = [](const std::string& process) {
+    return "schema_version: 1\nname: a\nprocesses: 2\ngraphs: {g: {}}\nstreams: {a: {}, b: {}}\n"
+           "events: {old: {}}\nthreads:\n"
+           "  main: {processes: [0], ops: [graph_capture: {graph: g, stream: a, ops: [\n" +
+           kWaitsForOld + ",\n" + work("a") + "]}]}\n  other: {processes: [" + process +
+           "], ops: [event_record: {event: old, stream: b}]}\n";
+  };
+  EXPECT_EQ(problems_of(recorded_by("1")), "");
+  EXPECT_EQ(problems_of(recorded_by("0, 1")), "9:1 " + kIsolation);
+}
+
+TEST(CheckCaptures, RefusesToWaitForACapturedRecordBehindTheCapture) {
+  const std::string recorded = captured(work("a") + ";event_record: {event: old, stream: a}");
+  const std::string refused =
+      "error: event 'old' was last recorded in a graph_capture that has ended (line 13), which "
+      "nothing can wait for: cudaErrorInvalidValue | record it anew behind the graph_launch\n";
+  for (const std::string wait : {"event_synchronize: {event: old}", "event_query: {event: old}",
+                                 "stream_wait_event: {event: old, stream: b}"}) {
+    EXPECT_EQ(problems_of(recorded + "    - " + wait + "\n"), "16:7 " + refused) << wait;
+    EXPECT_EQ(problems_of(recorded + kRecordsOld + "    - " + wait + "\n"), "") << wait;
+  }
+  EXPECT_EQ(
+      problems_of(recorded + "    - event_synchronize: {event: old}\n  other:\n" + kRecordsOld), "")
+      << "the other thread's record may be the last one";
+}
+
+TEST(CheckCaptures, RefusesToWaitForARecordOfAnEarlierCapture) {
+  EXPECT_EQ(
+      problems_of(captured("event_record: {event: old, stream: a}") +
+                  "    - graph_capture: {graph: g, stream: a, ops: [" + kWaitsForOld + "]}\n"),
+      "15:50 error: event 'old' was last recorded in a graph_capture that has ended (line "
+      "12), which nothing can wait for: cudaErrorInvalidValue | record it in this "
+      "graph_capture before, or take an event for each\n");
 }
 
 TEST(CheckCaptures, RefusesAGroupThatIsCapturedInPart) {
