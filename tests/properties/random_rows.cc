@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace foretrace::test {
@@ -30,22 +31,30 @@ struct CollectiveName {
   const char* name;
   bool reduces, has_root, in_place;
 };
-constexpr std::array kCollectives{
-    CollectiveName{"all_reduce", true, false, true},
-    CollectiveName{"broadcast", false, true, true},
-    CollectiveName{"reduce", true, true, true},
-    CollectiveName{"all_gather", false, false, false},
-    CollectiveName{"reduce_scatter", true, false, false},
-    CollectiveName{"all_to_all", false, false, false},
-    CollectiveName{"gather", false, true, false},
-    CollectiveName{"scatter", false, true, false}};
+constexpr std::array kCollectives{CollectiveName{"all_reduce", true, false, true},
+                                  CollectiveName{"broadcast", false, true, true},
+                                  CollectiveName{"reduce", true, true, true},
+                                  CollectiveName{"all_gather", false, false, false},
+                                  CollectiveName{"reduce_scatter", true, false, false},
+                                  CollectiveName{"all_to_all", false, false, false},
+                                  CollectiveName{"gather", false, true, false},
+                                  CollectiveName{"scatter", false, true, false}};
 
 class Rows {
  public:
   Rows(Choices choices, const RowsShape& shape) : choices_{std::move(choices)}, shape_{shape} {
-    constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> kPlaces{
-        {{2, 1}, {3, 1}, {4, 1}, {8, 1}, {1, 2}, {1, 4},
-         {2, 2}, {1, 1}, {5, 1}, {6, 1}, {1, 8}, {2, 4}}};
+    constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> kPlaces{{{2, 1},
+                                                                               {3, 1},
+                                                                               {4, 1},
+                                                                               {8, 1},
+                                                                               {1, 2},
+                                                                               {1, 4},
+                                                                               {2, 2},
+                                                                               {1, 1},
+                                                                               {5, 1},
+                                                                               {6, 1},
+                                                                               {1, 8},
+                                                                               {2, 4}}};
     std::tie(processes_, devices_) = kPlaces[choices_.below(kPlaces.size())];
     nodes_ = processes_ % 2 == 0 && choices_.one_in(4) ? 2 : 1;
     is_warm_ = choices_.below(2) == 0;
@@ -96,11 +105,27 @@ class Rows {
       for (std::uint32_t p = 0; p < processes_; ++p) {
         std::vector<std::string> ops = of_process(calls, p);
         if (grouped || devices_ > 1) ops = {group(ops)};
+        if (devices_ > 1) ops = joined(graph_stream_[g], std::move(ops));
         add(p, fmt::format("graph_capture: {{graph: g{}, stream: s{}(0), ops: [{{{}}}]}}", g,
                            graph_stream_[g], fmt::join(ops, "}, {")));
       }
       if (devices_ > 1) break;  // one capture is of one device's streams
     }
+  }
+
+  /// In a capture of device 0's stream: the other devices' join it and are joined back.
+  std::vector<std::string> joined(std::uint32_t stream, std::vector<std::string> ops) const {
+    std::vector<std::string> all{
+        fmt::format("event_record: {{stream: s{}(0), event: e(0)}}", stream)};
+    for (std::uint32_t d = 1; d < devices_; ++d) {
+      all.push_back(fmt::format("stream_wait_event: {{stream: s{}({}), event: e(0)}}", stream, d));
+    }
+    std::ranges::move(ops, std::back_inserter(all));
+    for (std::uint32_t d = 1; d < devices_; ++d) {
+      all.push_back(fmt::format("event_record: {{stream: s{0}({1}), event: e({1})}}", stream, d));
+      all.push_back(fmt::format("stream_wait_event: {{stream: s{}(0), event: e({})}}", stream, d));
+    }
+    return all;
   }
 
   // ---- steps
@@ -132,8 +157,8 @@ class Rows {
       case 11:
         return allocate();
       default:
-        return add(process(), fmt::format("host_func: {{stream: {}, duration: {}us}}", on(stream()),
-                                          delay()));
+        return add(process(),
+                   fmt::format("host_func: {{stream: {}, duration: {}us}}", on(stream()), delay()));
     }
   }
 
@@ -146,12 +171,12 @@ class Rows {
     const bool in_place = kind.in_place && choices_.one_in(3);
     Calls calls;
     for (const auto& [process, device] : comm.ranks) {
-      const std::string buffers = in_place ? fmt::format("buffer: x({})", device)
-                                           : fmt::format("send_buffer: x({}), recv_buffer: y({})",
-                                                         device, device);
-      calls.push_back({process, fmt::format("nccl_{}: {{comm: {}({}), stream: s{}({}), {}{}}}",
-                                            kind.name, comm.name, device, stream, device, buffers,
-                                            more)});
+      const std::string buffers =
+          in_place ? fmt::format("buffer: x({})", device)
+                   : fmt::format("send_buffer: x({}), recv_buffer: y({})", device, device);
+      calls.push_back(
+          {process, fmt::format("nccl_{}: {{comm: {}({}), stream: s{}({}), {}{}}}", kind.name,
+                                comm.name, device, stream, device, buffers, more)});
     }
     return calls;
   }
@@ -170,7 +195,8 @@ class Rows {
     const std::uint32_t to = choices_.below(between.ranks.size());
     const std::uint32_t on = stream();
     const std::string size = sized();
-    return {one_way(between, true, from, to, on, size), one_way(between, false, to, from, on, size)};
+    return {one_way(between, true, from, to, on, size),
+            one_way(between, false, to, from, on, size)};
   }
 
   /// Of one communicator; or collectives of two that have the same ranks. A group's kernels come in
@@ -228,7 +254,8 @@ class Rows {
   void event() {
     const std::uint32_t p = process();
     const std::uint32_t device = choices_.below(devices_);
-    add(p, fmt::format("event_record: {{stream: s{}({}), event: e({})}}", stream(), device, device));
+    add(p,
+        fmt::format("event_record: {{stream: s{}({}), event: e({})}}", stream(), device, device));
     add(p, fmt::format("stream_wait_event: {{stream: s{}({}), event: e({})}}", stream(),
                        choices_.below(devices_), device));
   }
@@ -286,7 +313,8 @@ class Rows {
       case 2:
         return replace("size", "64B");
       default:
-        return replace("stream", fmt::format("s{}({})", stream(), one.text[one.text.find("(") + 1]));
+        return replace("stream",
+                       fmt::format("s{}({})", stream(), one.text[one.text.find("(") + 1]));
     }
   }
 
