@@ -114,7 +114,6 @@ struct Process final : Context {
     std::uint32_t frees = 0;    ///< threads that wait for the device in cudaFree
   };
   std::vector<HeldContext> contexts;     ///< by device
-  TimePoint queries_until{};             ///< of events and streams, by one thread after the other
   std::vector<TimePoint> uploads_until;  ///< by device: one thread's from pageable memory, in turn
   std::uint64_t host_bytes_touched = 0;
 };

@@ -1,7 +1,7 @@
 // What CUDA and NCCL refuse of a graph's capture: streams that joined it by an event and are not
 // joined back, events from outside of it, waits outside for its events, groups of NCCL that are
 // captured in part. Work inside on a stream that has not joined is a limit of our own: CUDA runs
-// it at once. Each thread is walked as far as kMostOfCaptures allows.
+// it at once. Each thread is walked as far as kMostWalked allows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,6 @@
 
 namespace foretrace {
 namespace {
-
-constexpr std::uint64_t kMostOfCaptures = 400'000;       // operations of one thread of one process
-constexpr std::uint64_t kMostOfAllCaptures = 4'000'000;  // of all of them
 
 bool captures(const Op& op) { return std::holds_alternative<GraphCapture>(op.kind); }
 
@@ -74,7 +71,7 @@ class CaptureCheck {
   }
 
   void walk(const HostThread& thread, std::uint32_t process) {
-    std::uint64_t left = std::min(kMostOfCaptures, left_of_all_);
+    std::uint64_t left = std::min(kMostWalked, left_of_all_);
     if (left == 0) return;
     left_of_all_ -= left;
     records_.follow(thread, process);
@@ -259,7 +256,7 @@ class CaptureCheck {
   Problems& problems_;
   EventRecords records_;
   std::set<const Block*> entered_;  ///< inside of a capture, or with one or its events inside
-  std::uint64_t left_of_all_ = kMostOfAllCaptures;
+  std::uint64_t left_of_all_ = kMostWalkedOfAll;
   std::set<const Op*> said_;
 
   std::optional<Execution> capture_, group_;

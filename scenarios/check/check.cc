@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "scenarios/program/program_walk.h"
 #include "scenarios/base/values/range_check.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace {
 namespace {

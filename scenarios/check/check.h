@@ -4,15 +4,19 @@
 
 #include <string>
 
+#include "scenarios/base/text/yaml_reader.h"
 #include "scenarios/check/happens_before.h"
 #include "scenarios/program/program.h"
-#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 
 /// Takes each event's device from the streams that record it, and fills in who arrives at each
 /// barrier.
 void complete_program(Program& program, Problems& problems);
+
+/// As far as checks walk what threads do, in operations: what lies beyond is not looked at.
+inline constexpr std::uint64_t kMostWalked = 400'000;         ///< of one thread of one process
+inline constexpr std::uint64_t kMostWalkedOfAll = 4'000'000;  ///< of all of them
 
 /// Adds errors and warnings about `program`, which was read without an error.
 void check_program(const Program& program, Problems& problems);

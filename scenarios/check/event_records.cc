@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::uint64_t kMostOfAThread = 400'000;    // operations of it, of one process
-constexpr std::uint64_t kMostOfThreads = 4'000'000;  // of all of them
 
 template <class Visit>
 void for_each_event(const Op& op, const Visit& visit) {
@@ -19,7 +17,7 @@ void for_each_event(const Op& op, const Visit& visit) {
 
 }  // namespace
 
-EventRecords::EventRecords(const Program& program) : program_{program}, left_{kMostOfThreads} {
+EventRecords::EventRecords(const Program& program) : program_{program}, left_{kMostWalkedOfAll} {
   for_each_op(program, [&](const HostThread&, const Op& op, Around around) {
     if (!is_inside<GraphCapture>(around)) return;
     for_each_event(op, [&](const EventRef& event) { families_.insert(event.first); });
@@ -76,7 +74,7 @@ const EventRecords::Recorded& EventRecords::recorded_by(const HostThread& thread
   const auto [found, is_new] = recorded_.try_emplace({&thread, process_});
   Recorded& recorded = found->second;
   if (!is_new) return recorded;
-  std::uint64_t left = std::min(kMostOfAThread, left_);
+  std::uint64_t left = std::min(kMostWalked, left_);
   left_ -= left;
   ExecutionWalk{}.run(
       thread.ops, process_, [&](const Block& block) { return with_records_.contains(&block); },

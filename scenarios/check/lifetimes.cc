@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/base/values/range_check.h"
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
-#include "scenarios/base/values/range_check.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostWalked = 400'000;         // operations of one thread of one process
-constexpr std::uint64_t kMostWalkedOfAll = 4'000'000;  // of all of them
 constexpr std::uint64_t kMostFound = std::uint64_t{1} << 20;  // allocations and frees, by iteration
 
 bool makes_or_frees(const Op& op) { return allocates(op.kind) || frees(op.kind); }

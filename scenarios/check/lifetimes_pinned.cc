@@ -1,7 +1,7 @@
 // Pageable buffers that are pinned by host_register and unpinned by host_unregister: CUDA refuses
 // to pin what is pinned, and to unpin what is not. What one thread of a process does with a buffer
 // is followed in its order; of several threads only what is wrong in any order is told. Each
-// thread's calls are walked as far as kMostPinning allows.
+// thread's calls are walked as far as kMostWalked allows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,6 @@
 
 namespace foretrace {
 namespace {
-
-constexpr std::uint64_t kMostPinning = 400'000;         // operations of one thread of one process
-constexpr std::uint64_t kMostPinningOfAll = 4'000'000;  // of all of them
 
 bool pins(const Op& op) { return std::holds_alternative<HostRegister>(op.kind); }
 bool unpins(const Op& op) { return std::holds_alternative<HostUnregister>(op.kind); }
@@ -57,7 +54,7 @@ class PinnedCheck {
 
  private:
   void walk(const HostThread& thread, std::uint32_t process) {
-    std::uint64_t left = std::min(kMostPinning, left_of_all_);
+    std::uint64_t left = std::min(kMostWalked, left_of_all_);
     if (left == 0) return;
     left_of_all_ -= left;
     ExecutionWalk{}.run(thread.ops, process, has_pinning, [&](const Op& op, Variables v, Around) {
@@ -120,7 +117,7 @@ class PinnedCheck {
 
   const Program& program_;
   Problems& problems_;
-  std::uint64_t left_of_all_ = kMostPinningOfAll;
+  std::uint64_t left_of_all_ = kMostWalkedOfAll;
   bool is_complete_ = true;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Pinning> pinnings_;  ///< by process and buffer
   std::set<const Op*> said_;

@@ -79,8 +79,8 @@ using AnyOp =
 struct OpKind : AnyOp {
   OpKind();
   template <class One>
-    requires(!std::same_as<std::remove_cvref_t<One>, OpKind>)
-  OpKind(One&& one) : AnyOp(std::forward<One>(one)) {}  // NOLINT: as of the variant
+  requires(!std::same_as<std::remove_cvref_t<One>, OpKind>) OpKind(One&& one)
+      : AnyOp(std::forward<One>(one)) {}  // NOLINT: as of the variant
   OpKind(const OpKind& other);
   OpKind(OpKind&& other) noexcept;
   OpKind& operator=(const OpKind& other);

@@ -47,9 +47,8 @@ struct Decisions::Step {
   Steps otherwise;
 };
 
-Decisions::Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes,
-                     bool warns)
-    : reader_{reader}, warns_{warns}, processes_{std::move(processes)} {
+Decisions::Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes)
+    : reader_{reader}, processes_{std::move(processes)} {
   const std::size_t errors = reader_.problems.error_count();
   reader_.domain = {processes_, {}};
   steps_ = std::make_unique<Steps>(find(ops));
@@ -210,22 +209,30 @@ std::vector<std::vector<std::uint32_t>> Decisions::groups() {
     if (is_broken_) return {};
     groups[decided].push_back(process);
   }
-  if (warns_) warn_of_never();
   std::vector<std::vector<std::uint32_t>> lists;
   lists.reserve(groups.size());
   for (auto& [decided, processes] : groups) lists.push_back(std::move(processes));
   return lists;
 }
 
-void Decisions::warn_of_never() {
-  for (const Decision* condition : conditions_) {
-    if (condition->ever || !condition->reached) continue;
-    const bool in_turns = !condition->domain.loops.empty();
-    reader_.problems.warning(
-        condition->node,
+void Decisions::add_to(std::vector<Held>& held) const {
+  if (is_broken_) return;
+  held.resize(conditions_.size());  // threads that are the same operations have the same ones
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const Decision& one = *conditions_[i];
+    held[i] = {&one.node, held[i].reached || one.reached, held[i].ever || one.ever,
+               !one.domain.loops.empty()};
+  }
+}
+
+void warn_of_never(Problems& problems, const std::vector<Held>& held) {
+  for (const Held& one : held) {
+    if (one.ever || !one.reached) continue;
+    problems.warning(
+        *one.condition,
         fmt::format("this holds in none of the thread's processes{}, so its operations are not "
                     "even read",
-                    in_turns ? " and turns" : ""));
+                    one.in_turns ? " and turns" : ""));
   }
 }
 

@@ -17,12 +17,20 @@ namespace foretrace {
 /// The turns of the loops around an operation, the outermost first.
 using Turns = std::vector<std::int64_t>;
 
+/// A condition, and what it was in the threads that were looked at.
+struct Held {
+  const YamlNode* condition;
+  bool reached, ever;
+  bool in_turns;  ///< of a loop
+};
+/// Of those that were asked for and held nowhere.
+void warn_of_never(Problems& problems, const std::vector<Held>& held);
+
 class Decisions {
  public:
   /// Finds those in `ops`. Reports conditions that cannot be read; lengths that are constant, or
   /// cannot be read, are left to whoever reads the loop.
-  /// `warns`: of conditions that never hold. In one thread of a family they need not.
-  Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes, bool warns);
+  Decisions(Reader& reader, const YamlNode& ops, std::vector<std::uint32_t> processes);
   ~Decisions();
   Decisions(const Decisions&) = delete;
   Decisions& operator=(const Decisions&) = delete;
@@ -30,6 +38,8 @@ class Decisions {
   /// Processes that decide alike, each list ascending. Empty where something is wrong, which was
   /// reported.
   std::vector<std::vector<std::uint32_t>> groups();
+  /// After groups(): of each condition, to what it was in other threads that are `ops`.
+  void add_to(std::vector<Held>& held) const;
 
   /// What a condition or a length is for a process in such turns; none where it is no decision.
   std::optional<std::int64_t> value(const YamlNode& node, std::uint32_t process,
@@ -56,10 +66,8 @@ class Decisions {
   void walk(const Steps& steps, std::uint32_t process, Turns& turns, Decided& decided);
   bool decide(Decision& decision, std::uint32_t process, const Turns& turns, Decided& decided,
               std::int64_t high);
-  void warn_of_never();
 
   Reader& reader_;
-  bool warns_;
   std::vector<std::uint32_t> processes_;
   std::map<const YamlNode*, std::unique_ptr<Decision>> known_;
   std::vector<Decision*> conditions_;             ///< in the order of the file

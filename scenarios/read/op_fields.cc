@@ -376,4 +376,16 @@ void OpFields::require_apart(const BufferRef& ref, std::string_view key, const B
   });
 }
 
+const std::map<std::string_view, const OpSyntax*>& simple_ops() {
+  static const auto kAll = [] {
+    std::map<std::string_view, const OpSyntax*> all;
+    for (const auto ops :
+         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
+      for (const OpSyntax& op : ops) all.emplace(op.name, &op);
+    }
+    return all;
+  }();
+  return kAll;
+}
+
 }  // namespace foretrace

@@ -124,6 +124,8 @@ std::span<const OpSyntax> copy_ops();
 std::span<const OpSyntax> order_ops();
 std::span<const OpSyntax> memory_ops();
 std::span<const OpSyntax> nccl_ops();
+/// All of these, by name.
+const std::map<std::string_view, const OpSyntax*>& simple_ops();
 
 /// Blocks; read_threads.cc reads them.
 struct BlockSyntax {

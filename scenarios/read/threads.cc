@@ -9,6 +9,7 @@
 #include "scenarios/lower/syntax.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/decisions.h"
+#include "scenarios/read/thread_family.h"
 
 namespace foretrace {
 namespace {
@@ -19,20 +20,6 @@ constexpr auto kMostInstances = static_cast<std::int64_t>(kMostExecutions);
 constexpr std::size_t kMostHostThreads = 262'144;
 constexpr std::uint32_t kMostWritten = 1'000'000;  // operations of loops whose turns differ
 
-using SimpleOps = std::map<std::string_view, const OpSyntax*>;
-
-const SimpleOps& simple_ops() {
-  static const SimpleOps kAll = [] {
-    SimpleOps all;
-    for (const auto ops :
-         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
-      for (const OpSyntax& op : ops) all.emplace(op.name, &op);
-    }
-    return all;
-  }();
-  return kAll;
-}
-
 class ThreadReader {
  public:
   explicit ThreadReader(Reader& reader) : reader_{reader} {
@@ -42,20 +29,28 @@ class ThreadReader {
   }
 
   void read_thread(const YamlNode& name, const YamlNode& value) {
-    if (value.kind != YamlNode::Kind::Map) return read_member(name, {}, all_processes(), value);
-    MapReader map{value, "a thread", reader_.problems};
-    const std::vector<std::uint32_t> processes = read_processes(map);
-    const std::vector<Member> members = read_members(map);
-    const YamlNode* ops = map.required("ops");
-    map.finish();
+    std::vector<std::uint32_t> processes;
+    std::vector<ThreadMember> members{{}};
+    const YamlNode* ops = &value;
+    if (value.kind == YamlNode::Kind::Map) {
+      MapReader map{value, "a thread", reader_.problems};
+      processes = read_processes(map);
+      members = read_members(reader_, map, kMostHostThreads);
+      ops = map.required("ops");
+      map.finish();
+    } else {
+      processes = all_processes();
+    }
     if (ops == nullptr) return;
     const std::size_t errors = problems().error_count();
-    for (const Member& member : members) {
+    std::vector<Held> held;
+    for (const ThreadMember& member : members) {
       for (const auto& [index, number] : member.indices) reader_.constants[index] = number;
-      read_member(name, member, processes, *ops);
+      read_member(name, member, processes, *ops, held);
       for (const auto& [index, number] : member.indices) reader_.constants.erase(index);
-      if (problems().error_count() > errors) break;  // the others would say the same
+      if (problems().error_count() > errors) return;  // the others would say the same
     }
+    warn_of_never(problems(), held);
   }
 
  private:
@@ -75,45 +70,11 @@ class ThreadReader {
     for (Op& op : read_block(*chosen)) block.push_back(std::move(op));
   }
 
-  /// One thread of a family, "(2)" in its name and ".2" in those of its regions, and its indices'
-  /// values. All empty of a thread that is in none.
-  struct Member {
-    std::string of_thread, of_regions;
-    std::vector<std::pair<std::string, std::int64_t>> indices;
-  };
-
-  /// As families of buffers have them: `count` with `index`, `each: device` with `device`.
-  std::vector<Member> read_members(MapReader& map) {
-    const YamlNode* each = map.optional("each");
-    const YamlNode* count = map.optional("count");
-    if (each != nullptr && each->text != "device") {
-      problems().error(*each, fmt::format("unknown value of each '{}'", each->text),
-                       "known here: device");
-    }
-    const std::int64_t devices = each == nullptr ? 1 : program().devices;
-    const std::int64_t copies =
-        count == nullptr ? 1 : read_constant(reader_, *count, kNumber, 1, kMostHostThreads);
-    std::vector<Member> members;
-    for (std::int64_t d = 0; d < devices; ++d) {
-      for (std::int64_t k = 0; k < copies; ++k) {
-        if (members.size() > kMostHostThreads) return members;  // which is said of the threads
-        Member& member = members.emplace_back();
-        if (each != nullptr) member.indices.emplace_back("device", d);
-        if (count != nullptr) member.indices.emplace_back("index", k);
-        std::vector<std::int64_t> numbers;
-        for (const auto& [index, number] : member.indices) numbers.push_back(number);
-        if (numbers.empty()) continue;
-        member.of_thread = fmt::format("({})", fmt::join(numbers, ", "));
-        member.of_regions = fmt::format(".{}", fmt::join(numbers, "."));
-      }
-    }
-    return members;
-  }
-
-  void read_member(const YamlNode& name, const Member& member,
-                   const std::vector<std::uint32_t>& processes_of_it, const YamlNode& ops) {
+  /// Adds to `held` what its conditions were.
+  void read_member(const YamlNode& name, const ThreadMember& member,
+                   const std::vector<std::uint32_t>& processes_of_it, const YamlNode& ops,
+                   std::vector<Held>& held) {
     region_suffix_ = member.of_regions;
-    thread_name_ = name.text + member.of_thread;
     host_threads_ += processes_of_it.size();
     if (host_threads_ > kMostHostThreads) {
       if (!std::exchange(said_many_, true)) {
@@ -122,8 +83,9 @@ class ThreadReader {
       }
       return;
     }
+    thread_name_ = name.text + member.of_thread;
     const std::size_t errors = problems().error_count();
-    Decisions decisions{reader_, ops, processes_of_it, member.indices.empty()};
+    Decisions decisions{reader_, ops, processes_of_it};
     decisions_ = &decisions;
     for (const std::vector<std::uint32_t>& processes : decisions.groups()) {
       reader_.domain = {processes, {}};
@@ -131,6 +93,7 @@ class ThreadReader {
       reader_.program.threads.push_back({thread_name_, processes, read_block(ops)});
       if (problems().error_count() > errors) break;  // the others would say the same
     }
+    decisions.add_to(held);
     decisions_ = nullptr;
   }
 
@@ -389,7 +352,7 @@ class ThreadReader {
   }
 
   Reader& reader_;
-  const SimpleOps& simple_ops_ = simple_ops();
+  const std::map<std::string_view, const OpSyntax*>& simple_ops_ = simple_ops();
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
   std::string region_suffix_;

@@ -83,8 +83,7 @@ bool Caller::context_is_held(std::uint32_t device) {
     if (one.pending() > 0) busy = &one;
   });
   if (busy == nullptr) return false;
-  wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end",
-                 cost::Wait::Device);
+  wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end");
   return true;
 }
 
@@ -103,15 +102,12 @@ bool Caller::held_up(StreamQueue& stream) {
 }
 
 /// Then the call is made again.
-void Caller::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
-                            std::optional<cost::Wait> wait) {
+void Caller::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what) {
   stream.wait_for_count(count, *this);
   pending_wakes_ = 1;
   waits_for_stream_ = &stream;
   retry_ = true;
-  Reading read{machine_};
-  block({}, wait ? cost::wake_time(read, *wait) : Duration{0},
-        fmt::format("{} of stream {}", what, stream.declared().name));
+  block({}, Duration{0}, fmt::format("{} of stream {}", what, stream.declared().name));
 }
 
 cost::Call Caller::begin_call(Param param) {
@@ -147,19 +143,15 @@ cost::Call Caller::begin_call(Param param, std::uint32_t device) {
   return call;
 }
 
+/// Threads that use one stream take turns in the order in which they came: with 2 to 4 of them each
+/// launch takes a quarter longer than alone, one after the other, and no more with more of them
+/// (hw/laboratory/causes/threads_and_streams.py on an H200).
 cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
   cost::Call call = begin_call(param, queue.declared().device);
-  take_turn(call, queue.calls_until());
-  return call;
-}
-
-/// Threads that use one stream, or ask for events, take turns in the order in which they came: with
-/// 2 to 4 of them each launch takes a quarter longer than alone, one after the other
-/// (hw/laboratory/causes/threads_and_streams.yaml on an H200).
-void Caller::take_turn(cost::Call& call, TimePoint until) {
-  if (capture_ != nullptr || !has_other_threads()) return;
-  behind_ = std::max(behind_, until - engine_.now());
+  if (capture_ != nullptr || !has_other_threads()) return call;
+  behind_ = std::max(Duration{0}, queue.calls_until() - engine_.now());
   if (behind_ > Duration{0}) call.others = 1;
+  return call;
 }
 
 bool Caller::switches_to(std::uint32_t device) { return std::exchange(device_, device) != device; }

@@ -4,7 +4,6 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -129,11 +128,7 @@ class Caller : protected Handler, protected Waiter {
   /// `call` holds the context: it takes longer while others wait for that.
   void hold_context(cost::Call& call, std::uint32_t device);
   bool held_up(StreamQueue& stream);
-  /// `wait`: the host wakes after that, otherwise it polls.
-  void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what,
-                      std::optional<cost::Wait> wait = {});
-  /// `call` waits until then for those of other threads.
-  void take_turn(cost::Call& call, TimePoint until);
+  void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what);
 
   Engine& engine_;
   World& world_;
@@ -162,10 +157,10 @@ class Caller : protected Handler, protected Waiter {
   bool waits_to_free_ = false;  ///< in cudaFree, for the device
 
  private:
-  bool waits_for_context_ = false;
-  Duration behind_{};       ///< what the call that begins waits for other threads' calls
-  std::vector<bool> made_;  ///< by Param: calls of each kind, in this pass
-  std::size_t slot_;        ///< this thread's in Process::in_call_until
+  bool waits_for_context_ = false;  ///< and is counted there
+  Duration behind_{};               ///< what the call that begins waits for other threads' calls
+  std::vector<bool> made_;          ///< by Param: calls of each kind, in this pass
+  std::size_t slot_;                ///< this thread's in Process::in_call_until
 };
 
 }  // namespace foretrace::sim

@@ -40,7 +40,6 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const std::uint32_t device = from_device ? from.device : to.device;
   const UsedMemory of_device = from_device ? used(src, size) : used(dst, size).write();
   const bool beside_host = !(from_device && to_device);
-  if (beside_host) go_through(device, {&of_device, 1});
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
     cost::Call queues = begin_call(Param::HostMemcpyDevice, queue);
@@ -57,7 +56,9 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   } else {
     pinned_copy(queue, src, dst, size, synchronous);
   }
-  if (beside_host) goes_through_again(device, {&of_device, 1}, nullptr);
+  if (!beside_host || retry_) return;
+  go_through(device, {&of_device, 1});
+  goes_through_again(device, {&of_device, 1}, nullptr);
 }
 
 /// The CPU copies, and holds the context meanwhile, as who allocates does: ten training steps

@@ -135,7 +135,8 @@ void HostThread::run(const EventSynchronize& op) {
 
 /// A query that finds the first `entries` of a stream completed tells how far that is. The driver
 /// looks further while any stream of the device was given work since
-/// (hw/laboratory/causes/event_queries.yaml, queries_behind_work.yaml).
+/// (hw/laboratory/causes/event_queries.yaml, queries_behind_work.yaml,
+/// queries_unsynchronized.yaml).
 void HostThread::looks_further(cost::Call& query, StreamQueue& queue, std::uint64_t entries) {
   queue.seen_to(entries);
   World::for_each_stream(process_, queue.declared().device, [&](const StreamQueue& other) {
@@ -151,22 +152,15 @@ cost::Call HostThread::query(const TicketRef& ticket) {
   return call;
 }
 
-void HostThread::ask(cost::Call query) {
-  take_turn(query, process_.queries_until);
-  const Priced priced = price(query);
-  process_.queries_until = engine_.now() + priced.time;
-  take(priced);
-}
-
 void HostThread::run(const EventQuery& op) {
-  ask(query(process_.events[op.event.resolve(variables_).value]));
+  take(price(query(process_.events[op.event.resolve(variables_).value])));
 }
 
 void HostThread::run(const StreamQuery& op) {
   StreamQueue& queue = stream(op.stream);
   cost::Call call = begin_call(Param::HostQuery);
   if (queue.pending() == 0) looks_further(call, queue, queue.issued());
-  ask(call);
+  take(price(call));
 }
 
 void HostThread::run(const EventElapsedTime& op) {

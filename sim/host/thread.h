@@ -125,7 +125,6 @@ class HostThread final : public Caller, ContextUser {
   /// Asks whether `ticket` is done; null: the event was never recorded.
   cost::Call query(const TicketRef& ticket);
   void looks_further(cost::Call& query, StreamQueue& queue, std::uint64_t entries);
-  void ask(cost::Call query);
   bool is_pinned(const BufferRef& ref) const;
   UsedMemory used(const BufferRef& ref, Bytes size, Bytes offset = {}) const {
     return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};

@@ -73,4 +73,28 @@ std::string scenario_text(const ProgramParts& parts, const std::string& name) {
   return head(parts, name) + body(parts);
 }
 
+std::string threads_text(const std::vector<std::vector<std::string>>& of_processes) {
+  std::string text = "threads:\n";
+  for (std::size_t p = 0; p < of_processes.size(); ++p) {
+    text += fmt::format("  process_{}:\n    process: {}\n    ops:\n", p, p);
+    for (const std::string& op : of_processes[p]) text += fmt::format("      - {}\n", op);
+  }
+  return text;
+}
+
+std::vector<std::string> joined_by_all(std::uint32_t devices, std::uint32_t stream,
+                                       const std::vector<std::string>& ops) {
+  std::vector<std::string> all{
+      fmt::format("event_record: {{stream: s{}(0), event: e(0)}}", stream)};
+  for (std::uint32_t d = 1; d < devices; ++d) {
+    all.push_back(fmt::format("stream_wait_event: {{stream: s{}({}), event: e(0)}}", stream, d));
+  }
+  all.insert(all.end(), ops.begin(), ops.end());
+  for (std::uint32_t d = 1; d < devices; ++d) {
+    all.push_back(fmt::format("event_record: {{stream: s{0}({1}), event: e({1})}}", stream, d));
+    all.push_back(fmt::format("stream_wait_event: {{stream: s{}(0), event: e({})}}", stream, d));
+  }
+  return all;
+}
+
 }  // namespace foretrace::test

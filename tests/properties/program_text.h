@@ -27,4 +27,12 @@ struct ProgramParts {
 
 std::string scenario_text(const ProgramParts& parts, const std::string& name);
 
+/// `threads:` of a thread for each process, of its operations.
+std::string threads_text(const std::vector<std::vector<std::string>>& of_processes);
+
+/// What a capture on stream sN(0) has: `ops`, which use sN of all devices. The others join and are
+/// joined back by the events e(0), e(1), ...
+std::vector<std::string> joined_by_all(std::uint32_t devices, std::uint32_t stream,
+                                       const std::vector<std::string>& ops);
+
 }  // namespace foretrace::test

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
+
+#include "tests/properties/program_text.h"
 
 namespace foretrace::test {
 namespace {
@@ -43,19 +44,11 @@ constexpr std::array kCollectives{CollectiveName{"all_reduce", true, false, true
 class Rows {
  public:
   Rows(Choices choices, const RowsShape& shape) : choices_{std::move(choices)}, shape_{shape} {
-    constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> kPlaces{{{2, 1},
-                                                                               {3, 1},
-                                                                               {4, 1},
-                                                                               {8, 1},
-                                                                               {1, 2},
-                                                                               {1, 4},
-                                                                               {2, 2},
-                                                                               {1, 1},
-                                                                               {5, 1},
-                                                                               {6, 1},
-                                                                               {1, 8},
-                                                                               {2, 4}}};
-    std::tie(processes_, devices_) = kPlaces[choices_.below(kPlaces.size())];
+    constexpr std::array kProcesses{2, 3, 4, 8, 1, 1, 2, 1, 5, 6, 1, 2};
+    constexpr std::array kDevices{1, 1, 1, 1, 2, 4, 2, 1, 1, 1, 8, 4};
+    const std::uint32_t place = choices_.below(kProcesses.size());
+    processes_ = static_cast<std::uint32_t>(kProcesses[place]);
+    devices_ = static_cast<std::uint32_t>(kDevices[place]);
     nodes_ = processes_ % 2 == 0 && choices_.one_in(4) ? 2 : 1;
     is_warm_ = choices_.below(2) == 0;
     blocks_ = choices_.one_in(8) && devices_ == 1;
@@ -71,7 +64,7 @@ class Rows {
       if (choices_.below(3) != 0) wait_for_all();
     }
     wait_for_all();
-    return head(name) + body();
+    return head(name) + threads_text(threads_);
   }
 
  private:
@@ -105,7 +98,7 @@ class Rows {
       for (std::uint32_t p = 0; p < processes_; ++p) {
         std::vector<std::string> ops = of_process(calls, p);
         if (grouped || devices_ > 1) ops = {group(ops)};
-        if (devices_ > 1) ops = joined(graph_stream_[g], std::move(ops));
+        if (devices_ > 1) ops = joined_by_all(devices_, graph_stream_[g], ops);
         add(p, fmt::format("graph_capture: {{graph: g{}, stream: s{}(0), ops: [{{{}}}]}}", g,
                            graph_stream_[g], fmt::join(ops, "}, {")));
       }
@@ -113,22 +106,6 @@ class Rows {
     }
   }
 
-  /// In a capture of device 0's stream: the other devices' join it and are joined back.
-  std::vector<std::string> joined(std::uint32_t stream, std::vector<std::string> ops) const {
-    std::vector<std::string> all{
-        fmt::format("event_record: {{stream: s{}(0), event: e(0)}}", stream)};
-    for (std::uint32_t d = 1; d < devices_; ++d) {
-      all.push_back(fmt::format("stream_wait_event: {{stream: s{}({}), event: e(0)}}", stream, d));
-    }
-    std::ranges::move(ops, std::back_inserter(all));
-    for (std::uint32_t d = 1; d < devices_; ++d) {
-      all.push_back(fmt::format("event_record: {{stream: s{0}({1}), event: e({1})}}", stream, d));
-      all.push_back(fmt::format("stream_wait_event: {{stream: s{}(0), event: e({})}}", stream, d));
-    }
-    return all;
-  }
-
-  // ---- steps
   void step() {
     const std::uint32_t kinds = shape_.only_nccl ? 8 : 13;
     switch (choices_.below(kinds)) {
@@ -374,15 +351,6 @@ class Rows {
                                    "NCCL_P2P_NVL_CHUNKSIZE: 4096"};
     std::string text = kSettings[choices_.below(kSettings.size())];
     if (blocks_) text += std::string{text.empty() ? "" : ", "} + "CUDA_LAUNCH_BLOCKING: 1";
-    return text;
-  }
-
-  std::string body() const {
-    std::string text = "threads:\n";
-    for (std::uint32_t p = 0; p < processes_; ++p) {
-      text += fmt::format("  process_{}:\n    process: {}\n    ops:\n", p, p);
-      for (const std::string& op : threads_[p]) text += fmt::format("      - {}\n", op);
-    }
     return text;
   }
 

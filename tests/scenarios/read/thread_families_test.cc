@@ -62,6 +62,12 @@ TEST(ThreadFamilies, DecideByTheirNumberWhatTheyDo) {
   EXPECT_EQ(std::get<Repeat>(program.threads.at(1).ops.at(0).kind).times, 1U);
 }
 
+TEST(ThreadFamilies, SayOfAConditionThatItHoldsInNoneOfThem) {
+  EXPECT_THAT(problems_of(with_threads("  worker: {count: 2, ops: [when: {condition: index == 5, "
+                                       "ops: [host_compute: {duration: 1us}]}]}\n")),
+              HasSubstr("warning: this holds in none of the thread's processes"));
+}
+
 TEST(ThreadFamilies, SayAMistakeOnce) {
   EXPECT_EQ(
       problems_of(with_threads("  worker: {count: 3, ops: [host_compute: {duration: 1ms * w}]}\n")),
