@@ -71,8 +71,8 @@ bool for_each_match(const std::vector<LabelledExecution>& ones, const std::strin
 Verdict judge_return(const Expectation& expectation, const Timeline& timeline, bool before) {
   const std::string& call_label = expectation.spans.at(0);
   const std::string& end_label = expectation.spans.at(1);
-  const auto calls = executions_of(timeline, call_label, Part::Host);
-  const auto ends = executions_of(timeline, end_label, Part::Device);
+  const auto calls = executions_of(timeline, call_label, SpanSide::Host);
+  const auto ends = executions_of(timeline, end_label, SpanSide::Device);
   if (calls.empty()) return broken(fmt::format("no host call of '{}'", call_label));
   if (ends.empty()) return broken(fmt::format("no device span of '{}'", end_label));
   Distances distances{timeline};
@@ -130,8 +130,8 @@ Verdict judge_returns_after(const Expectation& expectation, const Timeline& time
 Verdict judge_begins_within(const Expectation& expectation, const Timeline& timeline) {
   const std::string& after_label = expectation.spans.at(0);
   const std::string& then_label = expectation.spans.at(1);
-  const auto after = executions_of(timeline, after_label, Part::Device);
-  const auto then = executions_of(timeline, then_label, Part::Device);
+  const auto after = executions_of(timeline, after_label, SpanSide::Device);
+  const auto then = executions_of(timeline, then_label, SpanSide::Device);
   if (after.empty()) return broken(fmt::format("no device span of '{}'", after_label));
   if (then.empty()) return broken(fmt::format("no device span of '{}'", then_label));
   const std::int64_t within_ns = expectation.at_most.value_or(Duration{0}).count() / 1000;

@@ -42,9 +42,9 @@ std::int64_t time_inside(const Span& span, const std::vector<Interval>& interval
 
 /// What the operation does on devices; of the host's own work, its spans there.
 std::vector<const Span*> spans_at_work(const Timeline& timeline, const std::string& label) {
-  auto spans = spans_of(timeline, label, Part::Device);
+  auto spans = spans_of(timeline, label, SpanSide::Device);
   if (!spans.empty()) return spans;
-  spans = spans_of(timeline, label, Part::Host);
+  spans = spans_of(timeline, label, SpanSide::Host);
   std::erase_if(spans, [&](const Span* span) {
     return class_of(timeline.ops[span->op], timeline.lanes[span->lane]) != SpanClass::HostWork;
   });

@@ -61,12 +61,12 @@ Verdict without_region(const Timeline& timeline, const std::string& name) {
 }  // namespace
 
 Verdict judge_host_call(const Expectation& expectation, const Timeline& timeline) {
-  return judge_durations(expectation, spans_of(timeline, expectation.spans.at(0), Part::Host),
+  return judge_durations(expectation, spans_of(timeline, expectation.spans.at(0), SpanSide::Host),
                          "host call");
 }
 
 Verdict judge_lasts(const Expectation& expectation, const Timeline& timeline) {
-  return judge_durations(expectation, spans_of(timeline, expectation.spans.at(0), Part::Device),
+  return judge_durations(expectation, spans_of(timeline, expectation.spans.at(0), SpanSide::Device),
                          "device span");
 }
 
@@ -75,7 +75,7 @@ Verdict judge_channels(const Expectation& expectation, const Timeline& timeline)
   const std::string& label = expectation.spans.at(0);
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most = 0;
-  for (const Span* span : spans_of(timeline, label, Part::Device)) {
+  for (const Span* span : spans_of(timeline, label, SpanSide::Device)) {
     const std::uint32_t channels = timeline.details[span->detail].channels;
     least = std::min(least, channels);
     most = std::max(most, channels);

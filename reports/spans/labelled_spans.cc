@@ -6,12 +6,13 @@
 
 namespace foretrace {
 
-std::vector<const Span*> spans_of(const Timeline& timeline, const std::string& label, Part part) {
+std::vector<const Span*> spans_of(const Timeline& timeline, const std::string& label,
+                                  SpanSide side) {
   std::vector<const Span*> spans;
   for (const Span& span : timeline.spans) {
     const LaneKind lane = timeline.lanes[span.lane].kind;
     const bool wanted =
-        part == Part::Host ? lane == LaneKind::HostThread : lane == LaneKind::Stream;
+        side == SpanSide::Host ? lane == LaneKind::HostThread : lane == LaneKind::Stream;
     if (wanted && timeline.ops[span.op].label == label) spans.push_back(&span);
   }
   return spans;
@@ -22,9 +23,9 @@ std::uint32_t process_of(const Timeline& timeline, const Span& span) {
 }
 
 std::vector<LabelledExecution> executions_of(const Timeline& timeline, const std::string& label,
-                                             Part part) {
+                                             SpanSide side) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Interval> found;
-  for (const Span* span : spans_of(timeline, label, part)) {
+  for (const Span* span : spans_of(timeline, label, side)) {
     const Lane& lane = timeline.lanes[span->lane];
     const Interval whole{span->begin_ns, span->end_ns};
     const auto [at, is_new] = found.try_emplace({lane.process, lane.device, span->instance}, whole);
@@ -39,8 +40,8 @@ std::vector<LabelledExecution> executions_of(const Timeline& timeline, const std
 }
 
 std::vector<LabelledExecution> executions_of(const Timeline& timeline, const std::string& label) {
-  auto executions = executions_of(timeline, label, Part::Device);
-  return executions.empty() ? executions_of(timeline, label, Part::Host) : executions;
+  auto executions = executions_of(timeline, label, SpanSide::Device);
+  return executions.empty() ? executions_of(timeline, label, SpanSide::Host) : executions;
 }
 
 std::vector<LabelledExecution> matching(const std::vector<LabelledExecution>& all,

@@ -13,9 +13,10 @@ struct Interval {
   std::int64_t begin_ns, end_ns;
 };
 
-enum class Part { Host, Device };
+enum class SpanSide { Host, Device };
 
-std::vector<const Span*> spans_of(const Timeline& timeline, const std::string& label, Part part);
+std::vector<const Span*> spans_of(const Timeline& timeline, const std::string& label,
+                                  SpanSide side);
 
 std::uint32_t process_of(const Timeline& timeline, const Span& span);
 
@@ -27,7 +28,7 @@ struct LabelledExecution {
 };
 
 std::vector<LabelledExecution> executions_of(const Timeline& timeline, const std::string& label,
-                                             Part part);
+                                             SpanSide side);
 /// On the device where the operation has spans there, else its host calls.
 std::vector<LabelledExecution> executions_of(const Timeline& timeline, const std::string& label);
 

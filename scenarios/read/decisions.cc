@@ -215,7 +215,7 @@ std::vector<std::vector<std::uint32_t>> Decisions::groups() {
   return lists;
 }
 
-void Decisions::add_to(std::vector<Held>& held) const {
+void Decisions::add_to(std::vector<ConditionSeen>& held) const {
   if (is_broken_) return;
   held.resize(conditions_.size());  // threads that are the same operations have the same ones
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -225,8 +225,8 @@ void Decisions::add_to(std::vector<Held>& held) const {
   }
 }
 
-void warn_of_never(Problems& problems, const std::vector<Held>& held) {
-  for (const Held& one : held) {
+void warn_of_never(Problems& problems, const std::vector<ConditionSeen>& held) {
+  for (const ConditionSeen& one : held) {
     if (one.ever || !one.reached) continue;
     problems.warning(
         *one.condition,

@@ -18,13 +18,13 @@ namespace foretrace {
 using Turns = std::vector<std::int64_t>;
 
 /// A condition, and what it was in the threads that were looked at.
-struct Held {
+struct ConditionSeen {
   const YamlNode* condition;
   bool reached, ever;
   bool in_turns;  ///< of a loop
 };
 /// Of those that were asked for and held nowhere.
-void warn_of_never(Problems& problems, const std::vector<Held>& held);
+void warn_of_never(Problems& problems, const std::vector<ConditionSeen>& held);
 
 class Decisions {
  public:
@@ -39,7 +39,7 @@ class Decisions {
   /// reported.
   std::vector<std::vector<std::uint32_t>> groups();
   /// After groups(): of each condition, to what it was in other threads that are `ops`.
-  void add_to(std::vector<Held>& held) const;
+  void add_to(std::vector<ConditionSeen>& held) const;
 
   /// What a condition or a length is for a process in such turns; none where it is no decision.
   std::optional<std::int64_t> value(const YamlNode& node, std::uint32_t process,

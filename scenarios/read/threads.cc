@@ -43,7 +43,7 @@ class ThreadReader {
     }
     if (ops == nullptr) return;
     const std::size_t errors = problems().error_count();
-    std::vector<Held> held;
+    std::vector<ConditionSeen> held;
     for (const ThreadMember& member : members) {
       for (const auto& [index, number] : member.indices) reader_.constants[index] = number;
       read_member(name, member, processes, *ops, held);
@@ -73,7 +73,7 @@ class ThreadReader {
   /// Adds to `held` what its conditions were.
   void read_member(const YamlNode& name, const ThreadMember& member,
                    const std::vector<std::uint32_t>& processes_of_it, const YamlNode& ops,
-                   std::vector<Held>& held) {
+                   std::vector<ConditionSeen>& held) {
     region_suffix_ = member.of_regions;
     host_threads_ += processes_of_it.size();
     if (host_threads_ > kMostHostThreads) {

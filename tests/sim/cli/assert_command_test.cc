@@ -43,7 +43,7 @@ class AssertCommand : public testing::Test {
     b.span(0, b.host(), 0, call_ns);
     write_timeline(b.timeline, directory_ / (measured ? kMeasuredFile : kPredictedFile));
   }
-  test::Ran run_assert(std::vector<std::string> more = {}) {
+  test::CommandRun run_assert(std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"assert", directory_.path().string()});
     return test::run_command(add_assert_command, more);
   }

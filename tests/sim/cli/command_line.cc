@@ -6,7 +6,7 @@
 
 namespace foretrace::test {
 
-Ran run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments) {
+CommandRun run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"foretrace"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -14,7 +14,7 @@ Ran run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& ar
   argv.push_back(nullptr);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  Ran ran;
+  CommandRun ran;
   ran.exit_code =
       run_command_line(static_cast<int>(words.size()), argv.data(), "a test", "0", {add});
   std::fflush(nullptr);

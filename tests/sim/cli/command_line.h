@@ -12,12 +12,12 @@ class App;
 
 namespace foretrace::test {
 
-struct Ran {
+struct CommandRun {
   int exit_code{};
   std::string out;
   std::string err;
 };
 
-Ran run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments);
+CommandRun run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments);
 
 }  // namespace foretrace::test

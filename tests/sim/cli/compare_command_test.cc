@@ -32,7 +32,7 @@ class CompareCommand : public testing::Test {
     write_timeline(timeline,
                    directory_ / run / (timeline.origin.measured ? kMeasuredFile : kPredictedFile));
   }
-  test::Ran compare(std::vector<std::string> arguments) {
+  test::CommandRun compare(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "compare");
     return run_command(add_compare_command, arguments);
   }

@@ -35,7 +35,7 @@ class ExportCommand : public testing::Test {
       write_timeline(b.timeline, directory_ / (measured ? kMeasuredFile : kPredictedFile));
     }
   }
-  test::Ran run_export(std::vector<std::string> more) {
+  test::CommandRun run_export(std::vector<std::string> more) {
     more.insert(more.begin(), {"export", directory_.path().string(), "--to"});
     return test::run_command(add_export_command, more);
   }

@@ -14,12 +14,12 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Ran {
+struct CommandRun {
   int exit_code;
   std::string out, err;
 };
 
-Ran explain(std::vector<std::string> words) {
+CommandRun explain(std::vector<std::string> words) {
   words.insert(words.begin(), {"foretrace", "nccl-explain"});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -32,7 +32,7 @@ Ran explain(std::vector<std::string> words) {
 }
 
 TEST(NcclExplain, ShowsWhatEveryCandidateWouldCostAndWhoWon) {
-  const Ran ran = explain({"all_reduce", "64MiB", "--env", "NCCL_NVLS_ENABLE=0"});
+  const CommandRun ran = explain({"all_reduce", "64MiB", "--env", "NCCL_NVLS_ENABLE=0"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("all_reduce of 64 MiB (float32, sum) on 8 ranks, NCCL 2.28.3\n"
                                  "1 node x 8 Hopper GPUs, NVSwitch\n"));
@@ -46,20 +46,20 @@ TEST(NcclExplain, ShowsWhatEveryCandidateWouldCostAndWhoWon) {
 }
 
 TEST(NcclExplain, KnowsThatSendsHaveNoPrice) {
-  const Ran ran = explain({"all_to_all", "1M", "--ranks", "4"});
+  const CommandRun ran = explain({"all_to_all", "1M", "--ranks", "4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("each transfer: LL, 8 channels of 32 KiB, in chunks of 32 KiB\n"
                                  "kernel: 28 CTAs of 640 threads\n"));
 }
 
 TEST(NcclExplain, WritesJsonAndCsv) {
-  const Ran json = explain({"broadcast", "4K", "--format", "json"});
+  const CommandRun json = explain({"broadcast", "4K", "--format", "json"});
   EXPECT_EQ(json.exit_code, 0) << json.err;
   const auto read = nlohmann::json::parse(json.out);
   EXPECT_EQ(read["protocol"], "LL");
   EXPECT_EQ(read["kernel"]["channels"], 1);
   EXPECT_EQ(read["candidates"].size(), 21u);
-  const Ran csv = explain({"broadcast", "4K", "--format", "csv"});
+  const CommandRun csv = explain({"broadcast", "4K", "--format", "csv"});
   EXPECT_THAT(csv.out, HasSubstr("\nbroadcast,4096,8,Ring,LL,7.19999981,141,7.22904"));
 }
 
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string{tested.param.what}; });
 
 TEST_P(NcclExplainWrongUse, IsExitCodeTwoAndSaysWhy) {
-  const Ran ran = explain(GetParam().words);
+  const CommandRun ran = explain(GetParam().words);
   EXPECT_EQ(ran.exit_code, kWrongUse);
   EXPECT_THAT(ran.err, HasSubstr(GetParam().says));
   EXPECT_THAT(ran.out, IsEmpty());

@@ -22,9 +22,9 @@ TEST(OrderCommand, JudgesEveryRunAndEndsWithOneWhenOneIsWrong) {
     write_timeline(ordered_timeline(program, {.second_begin = run == "good" ? 20 : 5}),
                    directory / run / "measured.timeline.json");
   }
-  const Ran good = run_command(add_order_command, {"order", (directory / "good").string()});
+  const CommandRun good = run_command(add_order_command, {"order", (directory / "good").string()});
   EXPECT_EQ(good.exit_code, kDone) << good.err;
-  const Ran both = run_command(
+  const CommandRun both = run_command(
       add_order_command, {"order", (directory / "good").string(), (directory / "bad").string()});
   EXPECT_EQ(both.exit_code, kBadAnswer) << both.err;
   EXPECT_NE(both.out.find("line 11 (spin) begins 5 ns before line 8"), std::string::npos)

@@ -54,7 +54,7 @@ class ReportCommand : public testing::Test {
     std::filesystem::create_directories(directory_ / run);
     write_timeline(b.timeline, directory_ / run / (measured ? kMeasuredFile : kPredictedFile));
   }
-  test::Ran report(std::vector<std::string> arguments) {
+  test::CommandRun report(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "report");
     return test::run_command(add_report_command, arguments);
   }
