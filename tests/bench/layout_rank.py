@@ -176,7 +176,7 @@ def main():
     errors = [float(line[11]) for line in table[1:] if line[11]]
     sizes = sorted(map(abs, errors))
     print(f"{len(errors)} of {len(rows)} rows predicted: |error| median {100 * statistics.median(sizes):.1f} %, "
-          f"90th percentile {100 * sizes[int(0.9 * (len(sizes) - 1))]:.1f} %, bias {100 * statistics.fmean(errors):+.1f} %")
+          f"90th percentile {100 * statistics.quantiles(sizes, n=10, method='inclusive')[-1]:.1f} %, bias {100 * statistics.fmean(errors):+.1f} %")
     for (shape, day), cells in sorted(shapes.items()):
         if len(cells) < 5:
             continue

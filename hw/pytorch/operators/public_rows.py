@@ -128,7 +128,8 @@ def main():
     print("| GPU | family | rows | median | nine of ten | bias |\n| --- | --- | ---: | ---: | ---: | ---: |")
     for (gpu, family), many in sorted(errors.items()):
         size = sorted(map(abs, many))
-        print(f"| {gpu} | {family} | {len(many)} | {statistics.median(size):.1%} | {size[int(0.9 * (len(size) - 1))]:.1%} | {statistics.median(many):+.1%} |")
+        ninetieth = statistics.quantiles(size, n=10, method="inclusive")[-1] if len(size) > 1 else size[0]
+        print(f"| {gpu} | {family} | {len(many)} | {statistics.median(size):.1%} | {ninetieth:.1%} | {statistics.median(many):+.1%} |")
     if options.output:
         with open(options.output, "w", newline="") as file:
             csv.writer(file, lineterminator=os.linesep).writerows(out)
