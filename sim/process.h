@@ -113,7 +113,8 @@ struct Process final : Context {
     std::uint32_t waiting = 0;  ///< threads
     std::uint32_t frees = 0;    ///< threads that wait for the device in cudaFree
   };
-  std::vector<HeldContext> contexts;     ///< by device
+  std::vector<HeldContext> contexts;        ///< by device
+  std::vector<TimePoint> pool_calls_until;  ///< by device: they take turns
   std::vector<TimePoint> uploads_until;  ///< by device: one thread's from pageable memory, in turn
   std::uint64_t host_bytes_touched = 0;
 };

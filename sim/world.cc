@@ -117,6 +117,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.pieces = pieces;
     process.pinned_pieces = pinned_pieces;
     process.uploads_until.resize(program.devices);
+    process.pool_calls_until.resize(program.devices);
     process.contexts.resize(program.devices);
     process.cleared.resize(program.devices);
     for (std::uint32_t d = 0; d < program.devices; ++d) {

@@ -145,6 +145,13 @@ Duration touch_time(Reading& read, Bytes fresh) {
   return fresh.count > 0 ? at_rate(fresh, read.rate(Param::HostTouchBandwidth)) : Duration{0};
 }
 
+Duration register_time(Reading& read, const Call& call, Bytes size, Bytes fresh) {
+  const Duration time = sized_call_time(read, call, Param::HostRegisterBandwidth, size);
+  const double share =
+      read.has(Param::HostRegisterTouch) ? read.value(Param::HostRegisterTouch) : 1;
+  return time + seconds_to_duration(share * to_seconds(touch_time(read, fresh)));
+}
+
 Duration fill_time(Reading& read, Bytes size, Bytes fresh) {
   return at_rate(size, read.rate(Param::HostFillBandwidth)) + touch_time(read, fresh);
 }

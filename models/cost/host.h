@@ -70,6 +70,9 @@ Duration poll_time(Reading& read, const Call& query, Duration interval);
 /// What the first touch of `fresh` bytes of new memory takes beyond the writing.
 Duration touch_time(Reading& read, Bytes fresh);
 
+/// cudaHostRegister of so much, `fresh` of it in pages that nobody has touched: it makes them.
+Duration register_time(Reading& read, const Call& call, Bytes size, Bytes fresh);
+
 /// Writes `size` of random numbers, `fresh` of them into pages that were never touched.
 Duration fill_time(Reading& read, Bytes size, Bytes fresh);
 

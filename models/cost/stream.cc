@@ -23,6 +23,10 @@ Duration launch_latency(Reading& read, Entry entry) {
   return Duration{0};
 }
 
+Duration hand_over_to_peer(Reading& read) {
+  return read.has(Param::EventLatencyPeer) ? read.time(Param::EventLatencyPeer) : Duration{0};
+}
+
 namespace {
 
 /// Between two engines: one polls for what the other has done, and how soon it looks is chance. A
@@ -79,11 +83,6 @@ Duration gap(Reading& read, const Neighbours& neighbours) {
   const bool no_time = next == Entry::NoTime || (next == Entry::Record && !hands_on);
   if (next == Entry::HostFunction || no_time) return Duration{0};
   if (before == Before::EventAfterCopy) return read.time(Param::EventLatencyCopy);
-  if (before == Before::EventAfterPeerCopy) {
-    const bool later = read.has(Param::EventLatencyPeer);
-    return read.time(Param::EventLatencyCopy) +
-           (later ? read.time(Param::EventLatencyPeer) : Duration{0});
-  }
   // A kernel of the legacy default stream begins 2.3 to 2.6 us behind those of blocking streams,
   // one of theirs 1.1 to 1.6 us behind its own, as behind an event: spans of
   // 36_default_stream_mixture of written-1 and of conformance scenarios on H200s.

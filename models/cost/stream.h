@@ -15,6 +15,9 @@ enum class Entry : std::uint8_t { Kernel, Nccl, Copy, HostFunction, Graph, Recor
 /// (NoTime) and host functions are there at once.
 Duration launch_latency(Reading& read, Entry entry);
 
+/// From the end of what one GPU did until another one knows of it.
+Duration hand_over_to_peer(Reading& read);
+
 /// What a stream did last.
 enum class Before : std::uint8_t {
   Nothing,
@@ -22,11 +25,10 @@ enum class Before : std::uint8_t {
   Nccl,
   Copy,
   HostFunction,
-  Event,              ///< it was held up by another stream's event
-  PlainEvent,         ///< the same, and the event takes no time stamp
-  OtherStreams,       ///< the legacy default stream was held up by work of blocking ones
-  EventAfterCopy,     ///< the same, and what that stream did last was a copy
-  EventAfterPeerCopy  ///< the same, the copy was one between GPUs, and the stream is on another one
+  Event,          ///< it was held up by another stream's event
+  PlainEvent,     ///< the same, and the event takes no time stamp
+  OtherStreams,   ///< the legacy default stream was held up by work of blocking ones
+  EventAfterCopy  ///< the same, and what that stream did last was a copy
 };
 
 /// Two entries of a stream, one behind the other.

@@ -25,7 +25,7 @@ class Gaps {
 
  private:
   static constexpr Duration kUnknown{-1};
-  static constexpr auto kBefore = static_cast<std::size_t>(cost::Before::EventAfterPeerCopy) + 1;
+  static constexpr auto kBefore = static_cast<std::size_t>(cost::Before::EventAfterCopy) + 1;
   static constexpr auto kEntries = static_cast<std::size_t>(cost::Entry::NoTime) + 1;
   static constexpr std::size_t kPlaces = kBefore * kEntries * kBefore * 4;
 

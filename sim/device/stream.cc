@@ -121,7 +121,8 @@ void StreamQueue::advance() {
       break;
     }
     const Work& work = queue_.front();
-    const TimePoint earliest = std::max(work.available, ready_ + gap_before(work));
+    const TimePoint earliest =
+        std::max({work.available, ready_ + gap_before(work), peer_event_seen_by(work)});
     if (earliest > engine_.now()) {
       state_ = State::Sleeping;
       engine_.queue().at(earliest, *this, kAwake);
@@ -205,6 +206,18 @@ Duration StreamQueue::gap_before(const Work& work) const {
   return context_.gaps.between(neighbours);
 }
 
+/// Kernels know later of what another GPU has done; copies do not (peers_of_threads.py of
+/// hw/laboratory/causes on two H200s).
+TimePoint StreamQueue::peer_event_seen_by(const Work& work) const {
+  const cost::Entry entry = entry_of(work.what);
+  const bool is_kernel = entry == cost::Entry::Kernel || entry == cost::Entry::Nccl;
+  if (peer_event_.event == cost::Before::Nothing || !is_kernel) return {};
+  Reading read{machine_};
+  const cost::Neighbours neighbours{
+      .before = peer_event_.event, .next = entry, .waited_for = peer_event_.after};
+  return peer_event_.when + cost::hand_over_to_peer(read) + context_.gaps.between(neighbours);
+}
+
 void StreamQueue::begin(const Work& work) {
   const auto begin_kernel = [&](const KernelWork& kernel) {
     state_ = State::Running;
@@ -233,15 +246,16 @@ void StreamQueue::begin(const Work& work) {
       ticket.waiters.push_back(this);
       return;
     }
+    cost::Before event = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
+    if (ticket.after_copy) event = cost::Before::EventAfterCopy;
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
-      previous_ = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
+      previous_ = event;
       waited_for_ = ticket.after;
-      if (ticket.after_copy) {
-        const bool elsewhere = ticket.stream != nullptr && &ticket.stream->device_ != &device_;
-        previous_ = ticket.after_peer_copy && elsewhere ? cost::Before::EventAfterPeerCopy
-                                                        : cost::Before::EventAfterCopy;
-      }
       ready_ = ticket.when;
+    }
+    const bool elsewhere = ticket.stream != nullptr && &ticket.stream->device_ != &device_;
+    if (elsewhere && ticket.when >= peer_event_.when) {
+      peer_event_ = {event, ticket.after, ticket.when};
     }
     event_between_ = true;
     leave_hardware_queue();
@@ -295,6 +309,7 @@ void StreamQueue::copy_engine_free() {
   began_ = engine_.now();
   if (graph_ != nullptr) part_ = graph_->next_part();
   const auto& copy = std::get<CopyWork>(queue_.front().what);
+  began_ += copy.hand_over;
   Duration latency = copy.latency;
   const auto longer = [&](Param by) { return machine_.has(by) ? machine_.time(by) : Duration{0}; };
   const bool to_host = copy.engine == CopyEngineKind::DeviceToHost;
@@ -349,7 +364,8 @@ void StreamQueue::finish(cost::Before what) {
   previous_ = what;
   if (copy != nullptr) previous_copy_ = {copy->engine, copy->size, copy->in_stream};
   event_between_ = false;
-  ready_ = engine_.now();
+  peer_event_ = {};
+  ready_ = engine_.now() + (copy != nullptr ? copy->hand_over : Duration{0});
   state_ = State::Idle;
   pop();
   if (copy != nullptr) device_.release_copy_engine(engine);
@@ -374,7 +390,6 @@ void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
   ticket.after = previous_;
   ticket.after_copy = previous_ == cost::Before::Copy;
-  ticket.after_peer_copy = ticket.after_copy && previous_copy_.engine == CopyEngineKind::PeerToPeer;
   ticket.when = engine_.now();
   for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
 }

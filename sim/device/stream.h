@@ -129,6 +129,7 @@ class StreamQueue final : Handler,
   void leave_hardware_queue();
   void record_spans(const Work& work);
   Duration gap_before(const Work& work) const;
+  TimePoint peer_event_seen_by(const Work& work) const;
   void follow(const StreamQueue& other);
   std::uint32_t detail_of(const Work& work) const;
   void begin(const Work& work);
@@ -156,6 +157,11 @@ class StreamQueue final : Handler,
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
   cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
+  /// The last event of another GPU that it waited for, since what it did last.
+  struct PeerEvent {
+    cost::Before event = cost::Before::Nothing, after = cost::Before::Nothing;
+    TimePoint when{};
+  } peer_event_;
   PreviousCopy previous_copy_;
   const StreamQueue* follows_ = nullptr;  ///< held up by it, by the legacy default stream's order
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy

@@ -34,7 +34,6 @@ struct Ticket {
   bool done = false;
   cost::Before after = cost::Before::Nothing;  ///< what it waited for
   bool after_copy = false;                     ///< that was a copy
-  bool after_peer_copy = false;                ///< and one between GPUs
   bool timed = true;                           ///< it takes a time stamp
   TimePoint when{};
   Execution record;
@@ -76,6 +75,7 @@ struct CopyWork {
   Bytes size;
   bool in_stream = false;    ///< travels among the stream's commands
   bool in_pieces = false;    ///< the driver fetches it piece by piece: others get the engine, too
+  Duration hand_over{};      ///< to the GPU whose engine copies, and back
   Duration latency;          ///< fixed part, before the bytes flow
   std::uint32_t detail = 0;  ///< of its span
 };

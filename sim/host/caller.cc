@@ -71,8 +71,11 @@ bool Caller::context_is_held(std::uint32_t device) {
   if (capture_ != nullptr || !has_other_threads()) return false;
   Process::HeldContext& context = process_.contexts[device];
   const bool held = context.until > engine_.now();
-  if (held != waits_for_context_) held ? ++context.waiting : --context.waiting;
-  waits_for_context_ = held;
+  if (held != (awaited_ == &context)) {
+    if (awaited_ != nullptr) --awaited_->waiting;
+    awaited_ = held ? &context : nullptr;
+    if (held) ++context.waiting;
+  }
   if (held) {
     look_again(context.until);
     return true;
@@ -85,6 +88,12 @@ bool Caller::context_is_held(std::uint32_t device) {
   if (busy == nullptr) return false;
   wait_for_entry(*busy, busy->issued(), "another thread's cudaFree, for the end");
   return true;
+}
+
+bool Caller::waits_for_context(std::uint32_t device) {
+  const bool held = context_is_held(device);
+  retry_ = false;
+  return held;
 }
 
 void Caller::hold_context(cost::Call& call, std::uint32_t device) {
@@ -149,8 +158,18 @@ cost::Call Caller::begin_call(Param param, std::uint32_t device) {
 cost::Call Caller::begin_call(Param param, const StreamQueue& queue) {
   cost::Call call = begin_call(param, queue.declared().device);
   if (capture_ != nullptr || !has_other_threads()) return call;
-  behind_ = std::max(Duration{0}, queue.calls_until() - engine_.now());
+  stand_behind(queue.calls_until());
   if (behind_ > Duration{0}) call.others = 1;
+  return call;
+}
+
+/// One thread after the other, none slower than alone (hw/laboratory/causes/allocating_threads.py
+/// on an H200).
+cost::Call Caller::begin_call_of_pool(Param param, std::uint32_t device) {
+  cost::Call call = begin_call(param);
+  if (capture_ != nullptr || !has_other_threads()) return call;
+  stand_behind(process_.pool_calls_until[device]);
+  if (behind_ > Duration{0}) call.others = 0;
   return call;
 }
 

@@ -73,6 +73,9 @@ class Caller : protected Handler, protected Waiter {
   /// The same, for work on this stream: its price has the wait for other threads' calls on it.
   cost::Call begin_call(Param param, const StreamQueue& queue);
 
+  /// The same, for a call that takes from a device's pool or gives back.
+  cost::Call begin_call_of_pool(Param param, std::uint32_t device);
+
   /// The operation took no time.
   void pass() { passed_ = true; }
   /// The call takes so long, then the thread goes on.
@@ -85,6 +88,8 @@ class Caller : protected Handler, protected Waiter {
     block(call, cost::wake_time(read, wait), std::move(waits_for));
   }
   void wait_for_stream(StreamQueue& stream);
+  /// Another thread holds the device's context: its caller is gone on with once it may be free.
+  bool waits_for_context(std::uint32_t device);
   void wait_for_connection(Connection* connection);
   bool waits_for_connection() const { return !connections_.empty(); }
   /// Until as many `wake_soon`, the call waits for more than it has named yet.
@@ -121,6 +126,8 @@ class Caller : protected Handler, protected Waiter {
   }
   bool switches_to(std::uint32_t device);
   bool has_other_threads() const { return process_.in_call_until.size() > 1; }
+  /// The call that begins waits for calls of other threads until then.
+  void stand_behind(TimePoint until) { behind_ = std::max(behind_, until - engine_.now()); }
   /// Tries the operation again once another thread gives a lock back.
   void look_again(TimePoint until);
   /// Another thread holds the device's context: the operation is to be made again.
@@ -157,10 +164,10 @@ class Caller : protected Handler, protected Waiter {
   bool waits_to_free_ = false;  ///< in cudaFree, for the device
 
  private:
-  bool waits_for_context_ = false;  ///< and is counted there
-  Duration behind_{};               ///< what the call that begins waits for other threads' calls
-  std::vector<bool> made_;          ///< by Param: calls of each kind, in this pass
-  std::size_t slot_;                ///< this thread's in Process::in_call_until
+  Process::HeldContext* awaited_ = nullptr;  ///< that others hold: it counts this thread
+  Duration behind_{};       ///< what the call that begins waits for other threads' calls
+  std::vector<bool> made_;  ///< by Param: calls of each kind, in this pass
+  std::size_t slot_;        ///< this thread's in Process::in_call_until
 };
 
 }  // namespace foretrace::sim

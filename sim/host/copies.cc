@@ -92,7 +92,14 @@ void HostThread::pinned_copy(StreamQueue& queue, const BufferRef& src, const Buf
     copy.route = direct ? cost::Route::PeerDirect : cost::Route::PeerStaged;
   }
   const Priced call = price(begin_call(cost::copy_call(machine_, copy.route), queue));
-  push(queue, call.time, cost::Entry::Copy, copy_work(copy, from.device, to.device));
+  CopyWork work = copy_work(copy, from.device, to.device);
+  // The GPU that has the data copies it: a stream of another one hands the copy over, and waits for
+  // its end as for an event (hw/laboratory/causes/peers_of_threads.py on two H200s).
+  if (copy.route == cost::Route::PeerDirect && queue.declared().device != from.device) {
+    Reading read{machine_};
+    work.hand_over = cost::hand_over_to_peer(read) / 2;
+  }
+  push(queue, call.time, cost::Entry::Copy, std::move(work));
   // What a GPU writes the host finds in memory: 48 MiB of staging at 7.2 GB/s, not 13
   // (18_async_checkpoint of blind round written-4).
   if (copy.route == cost::Route::DeviceToPinned) {

@@ -1,6 +1,7 @@
 // Before NCCL launches: communicators that the run makes, and connections at first use.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -39,6 +40,10 @@ bool NcclCalls::go_on() {
     launch_next();
     return true;
   }
+  const auto is_held = [this](const NcclCall& call) {
+    return caller_.waits_for_context(handle_of(call).device);
+  };
+  if (std::ranges::any_of(calls_, is_held)) return true;
   stage_ = Stage::None;
   launch_all();
   return true;

@@ -228,13 +228,9 @@ std::uint32_t HostThread::context_of(const BufferRef& memory) const {
 
 Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
   const Bytes size = buffer(memory).size;
-  cost::Call made = begin_call(call);
-  const std::uint32_t device = context_of(memory);
-  hold_context(made, device);
-  const Priced priced = price(
-      [&](Reading& read) { return cost::sized_call_time(read, made, rate, size); }, made.is_first);
-  process_.contexts[device].until = engine_.now() + priced.time;
-  return priced;
+  return holding_call(call, memory, [&](Reading& read, const cost::Call& made) {
+    return cost::sized_call_time(read, made, rate, size);
+  });
 }
 
 Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory) {
@@ -304,7 +300,7 @@ void HostThread::run(const Free& op) {
 
 void HostThread::run(const MallocAsync& op) {
   const std::uint32_t device = buffer(op.buffer).device;
-  const cost::Call made = begin_call(Param::HostMallocAsync);
+  const cost::Call made = begin_call_of_pool(Param::HostMallocAsync, device);
   const bool captured = capture_ != nullptr;
   const Bytes grown = captured ? Bytes{}
                                : process_.pools[device].allocate(
@@ -315,14 +311,17 @@ void HostThread::run(const MallocAsync& op) {
       },
       made.is_first || grown.count > 0);
   if (grown.count > 0) call.time += until_cleared(device);
+  process_.pool_calls_until[device] = engine_.now() + call.time;
   push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const FreeAsync& op) {
-  const Priced call = price(begin_call(Param::HostFreeAsync));
+  const std::uint32_t device = buffer(op.buffer).device;
+  const Priced call = price(begin_call_of_pool(Param::HostFreeAsync, device));
+  process_.pool_calls_until[device] = engine_.now() + call.time;
   const std::uint32_t id = op.buffer.resolve(variables_).value;
-  if (capture_ == nullptr) process_.pools[buffer(op.buffer).device].free(id);
+  if (capture_ == nullptr) process_.pools[device].free(id);
   push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }
@@ -346,7 +345,11 @@ void HostThread::run(const HostFree& op) {
 void HostThread::run(const HostRegister& op) {
   if (context_is_held(context_of(op.buffer))) return;
   process_.pinned[op.buffer.resolve(variables_).value] = true;
-  take(sized_call(Param::HostRegisterBase, Param::HostRegisterBandwidth, op.buffer));
+  const Bytes size = buffer(op.buffer).size;
+  const Bytes fresh = touches(op.buffer, size, 0);
+  take(holding_call(Param::HostRegisterBase, op.buffer, [&](Reading& read, const cost::Call& call) {
+    return cost::register_time(read, call, size, fresh);
+  }));
 }
 
 void HostThread::run(const HostUnregister& op) {

@@ -53,6 +53,16 @@ class HostThread final : public Caller, ContextUser {
   std::uint32_t context_of(const BufferRef& memory) const;
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
+  /// A call that holds the context of the memory's device: `time_of(Reading&, const cost::Call&)`.
+  template <class TimeOf>
+  Priced holding_call(Param call, const BufferRef& memory, const TimeOf& time_of) {
+    cost::Call made = begin_call(call);
+    const std::uint32_t device = context_of(memory);
+    hold_context(made, device);
+    const Priced priced = price([&](Reading& read) { return time_of(read, made); }, made.is_first);
+    process_.contexts[device].until = engine_.now() + priced.time;
+    return priced;
+  }
   struct SizedCall {
     Param call, rate;
   };

@@ -142,7 +142,6 @@ TEST(Gap, AfterAnotherStreamsEventIsItsLatencyAlone) {
   EXPECT_EQ(between(Before::Event, Entry::Copy, true), 5_us);
   EXPECT_EQ(between(Before::EventAfterCopy, Entry::Kernel, true), 5_us);
   EXPECT_EQ(between(Before::EventAfterCopy, Entry::Copy), 5_us);
-  EXPECT_EQ(between(Before::EventAfterPeerCopy, Entry::Kernel), 17_us);
 }
 
 TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {

@@ -267,44 +267,6 @@ threads:
   EXPECT_GT(region_us(t, "read"), 100);
 }
 
-/// Copies between GPUs without peer access have half the bandwidth.
-Machine machine_with_slow_staging() {
-  Machine machine = unit_machine();
-  machine.set(Param::P2pStagedBandwidth, {0.5e9, 0, ParameterClass::Assumed, "", ""});
-  return machine;
-}
-
-const std::string kTwoDevices = R"(
-devices: 2
-streams: {s: {each: device, flags: non_blocking}}
-buffers: {x: {each: device, memory: device, size: 1MB}}
-)";
-
-TEST(PeerCopies, AreDirectOnlyWithPeerAccess) {
-  const Timeline t = predict(kTwoDevices + R"(
-threads:
-  main:
-    - memcpy_async: {id: staged, stream: s(0), src: x(0), dst: x(1), size: 10000B}
-    - stream_synchronize: {stream: s(0)}
-    - enable_peer_access: {device: 0, peer: 1}
-    - memcpy_async: {id: direct, stream: s(0), src: x(0), dst: x(1), size: 10000B}
-)",
-                             machine_with_slow_staging());
-  EXPECT_EQ(us(device_spans(t, "staged")[0].end_ns - device_spans(t, "staged")[0].begin_ns), 20);
-  EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
-}
-
-TEST(PeerCopies, AreDirectBetweenGpusOfOneProcessThatNcclConnects) {
-  const Timeline t = predict(kTwoDevices + R"(
-communicators: {world: {members: all_devices}}
-threads:
-  main:
-    - memcpy_async: {id: direct, stream: s(0), src: x(0), dst: x(1), size: 10000B}
-)",
-                             machine_with_slow_staging());
-  EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
-}
-
 /// Clears at 1000 bytes per us what was freed; a second thread holds a call up by its own time.
 Machine busy_driver() {
   Machine machine = unit_machine();

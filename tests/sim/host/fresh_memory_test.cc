@@ -45,6 +45,26 @@ threads:
   EXPECT_EQ(host_us(t, "behind_it"), again + 100);
 }
 
+TEST(HostRegister, MakesThePagesThatNobodyHasTouched) {
+  Machine machine = touching();
+  machine.set(Param::HostRegisterTouch, {0.25, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(R"(
+buffers:
+  old: {memory: pageable, size: 100000B}
+  new: {memory: fresh_pageable, size: 100000B}
+  part: {memory: fresh_pageable, size: 100000B}
+threads:
+  main:
+    - memcpy: {src: old, dst: part, size: 40000B}
+    - host_register: {id: old, buffer: old}
+    - host_register: {id: new, buffer: new}
+    - host_register: {id: part, buffer: part}
+)",
+                             machine);
+  EXPECT_EQ(host_us(t, "new"), host_us(t, "old") + 25);
+  EXPECT_EQ(host_us(t, "part"), host_us(t, "old") + 15);
+}
+
 TEST(Memcpy, FromAGpuIntoNewMemoryIsSlowTheFirstTime) {
   const Timeline t = predict(R"(
 buffers:

@@ -42,6 +42,19 @@ TEST(Calls, OfDifferentKindsOnOneStreamTakeTurnsToo) {
             20);
 }
 
+TEST(PoolCalls, OfTwoThreadsTakeTurns) {
+  const Timeline t = predict(R"(
+streams: {s: {count: 2, flags: non_blocking}}
+buffers: {x: {memory: device, size: 1KiB, count: 2}}
+threads:
+  first: [repeat: {times: 10, ops: [{malloc_async: {stream: s(0), buffer: x(0)}}, {free_async: {id: c, stream: s(0), buffer: x(0)}}]}]
+  second: [repeat: {times: 10, ops: [{malloc_async: {stream: s(1), buffer: x(1)}}, {free_async: {id: d, stream: s(1), buffer: x(1)}}]}]
+)");
+  EXPECT_NEAR(us(std::max(host_spans(t, "c").back().end_ns, host_spans(t, "d").back().end_ns)), 40,
+              0.1)
+      << "and the pool that grows";
+}
+
 /// When `call` of another thread ends, and a launch that begins 50 us into it.
 std::pair<double, double> launch_beside(const std::string& call) {
   const Timeline t = predict(fmt::format(R"(
@@ -78,6 +91,37 @@ TEST(Free, ThatWaitsForItsDeviceLetsNobodyLaunch) {
 TEST(Memcpy, WithinTheHostHoldsLaunchesUp) {
   const auto [copied, launched] = launch_beside("memcpy: {id: c, src: a, dst: b}");
   EXPECT_GT(launched, copied);
+}
+
+/// When the last of `reduces` ends that both ranks call while one of them pins memory.
+double reduced_beside_pinning(const std::string& reduces) {
+  const Timeline t = predict(fmt::format(R"(
+warmup: 0
+processes: 2
+streams: {{s: {{flags: non_blocking}}}}
+communicators: {{world: {{members: all_devices, init: rank}}}}
+buffers: {{pinned: {{memory: pinned, size: 64MiB}}, x: {{memory: device, size: 1KiB}}}}
+threads:
+  pins: {{process: 0, ops: [{{host_barrier: {{name: connected}}}}, {{host_alloc: {{buffer: pinned}}}}]}}
+  reduces:
+    - nccl_all_reduce: {{comm: world, stream: s, buffer: x, type: float32}}
+    - stream_synchronize: {{stream: s}}
+    - when: {{condition: process == 0, ops: [{{host_barrier: {{name: connected}}}}]}}
+    - host_compute: {{duration: 50us}}
+    - region: {{name: reduces, ops: [{}, {{stream_synchronize: {{stream: s}}}}]}}
+)",
+                                         reduces),
+                             load_machine("h200-nvswitch-8"));
+  return region_us(t, "reduces");
+}
+
+const std::string kReduce = "{nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}}";
+
+TEST(HostAlloc, OfAnotherThreadHoldsNcclUp) { EXPECT_GT(reduced_beside_pinning(kReduce), 5000); }
+
+TEST(HostAlloc, OfAnotherThreadHoldsAGroupUpAtItsEnd) {
+  EXPECT_GT(reduced_beside_pinning("{nccl_group: {ops: [" + kReduce + ", " + kReduce + "]}}"),
+            5000);
 }
 
 TEST(Malloc, BesideAFreeThatWaitsDoesToo) {
