@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "models/constants/constants.h"
 #include "models/cost/host_work.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program_walk.h"
@@ -37,6 +38,12 @@ std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& pr
 
 /// "world.stream(0)": no name of a scenario has a dot.
 bool is_internal(const Stream& stream) { return stream.name.find('.') != std::string::npos; }
+
+bool uses_nccl(const Program& program, std::uint32_t process) {
+  return std::ranges::any_of(program.communicators, [process](const Communicator& one) {
+    return std::ranges::find(one.members, process, &RankPlace::process) != one.members.end();
+  });
+}
 
 /// With the memory of one kind (of the device; of the host, whatever it is) that is allocated
 /// before the run: what a program allocates itself finds room beside it.
@@ -116,6 +123,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.pools.resize(program.devices);
     process.pieces = pieces;
     process.pinned_pieces = pinned_pieces;
+    if (uses_nccl(program, p)) process.pinned_pieces.add_kept(constant_size("nccl.pinned_room"));
     process.uploads_until.resize(program.devices);
     process.pool_calls_until.resize(program.devices);
     process.contexts.resize(program.devices);

@@ -337,8 +337,10 @@ void HostThread::run(const Memset& op) {
 void HostThread::run(const EnablePeerAccess& op) {
   const auto device = static_cast<std::size_t>(op.device.eval(variables_));
   const auto peer = static_cast<std::size_t>(op.peer.eval(variables_));
-  process_.peer_access[device * program_.devices + peer] = true;
-  const bool is_done = program_.warmup > 0;  // by an earlier pass
+  const std::size_t pair = device * program_.devices + peer;
+  const bool stays = program_.warmup > 0 && !program_.communicators.empty();
+  const bool is_done = process_.peer_access[pair] || stays;
+  process_.peer_access[pair] = true;
   const bool switches = is_done && switches_to(static_cast<std::uint32_t>(device));
   take(price([&](Reading& read) { return cost::enable_peer_time(read, is_done, switches); }));
 }

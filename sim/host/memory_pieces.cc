@@ -36,6 +36,11 @@ bool MemoryPieces::allocate(std::uint32_t buffer, Bytes size) {
   return is_there;
 }
 
+void MemoryPieces::add_kept(Bytes room) {
+  pieces_.push_back({.room = room.count, .objects = 1});
+  by_room_.emplace(room.count, pieces_.size() - 1);
+}
+
 std::size_t MemoryPieces::empty_piece() {
   if (given_back_.empty()) {
     pieces_.push_back({.room = bytes_of_a_piece()});

@@ -50,6 +50,17 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
   return cost;
 }
 
+Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool direct) {
+  Cost cost = send_recv_cost(machine, tuning, size, false, Peer::SameNode, direct);
+  if (!machine.has(Param::NcclOwnCopy)) return cost;
+  const Duration least =
+      send_recv_cost(machine, tuning, Bytes{1}, false, Peer::SameNode, direct).latency;
+  cost.latency = least + at_rate(size, machine.rate(Param::NcclOwnCopy));
+  cost.wire_bytes = {};
+  cost.hop.reset();
+  return cost;
+}
+
 Duration behind(const Machine& machine, const Cost& cost, Duration ahead, bool both_ways) {
   const char* ll = both_ways ? "nccl.behind.ll_both_ways" : "nccl.behind.ll";
   const double shown = constant(cost.choice.protocol == Protocol::LL ? ll : "nccl.behind.others");

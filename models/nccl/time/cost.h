@@ -38,11 +38,14 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
                     Peer peer = Peer::SameNode, bool direct = false);
 
+/// What a rank sends to itself: beside what goes to others, and over no link.
+Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool direct);
+
 /// How much later than a transfer the next one of its group from the same sender to the same
 /// receiver begins: channels run them one after another, and hide a part of what is beside the
-/// wire. 2 to 8 transfers of 4 KiB to 16 MiB, 2 H200s: hw/laboratory/causes/nccl_groups.yaml. `ahead`:
-/// how much of the latency is that of transfers further ahead. `both_ways`: of a group that sends
-/// and receives.
+/// wire. 2 to 8 transfers of 4 KiB to 16 MiB, 2 H200s: hw/laboratory/causes/nccl_groups.yaml.
+/// `ahead`: how much of the latency is that of transfers further ahead. `both_ways`: of a group
+/// that sends and receives.
 Duration behind(const Machine& machine, const Cost& cost, Duration ahead, bool both_ways = true);
 
 }  // namespace foretrace::nccl

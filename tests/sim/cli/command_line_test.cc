@@ -109,7 +109,7 @@ TEST(CheckCommand, PrintsOneLineForEachGoodFile) {
   const Result result = run({"check", file}, {add_check_command});
   EXPECT_EQ(result.exit_code, kDone);
   EXPECT_TRUE(
-      result.out.starts_with("ok: everything, 2 processes, 2 devices each, 67 operations read, "
+      result.out.starts_with("ok: everything, 2 processes, 2 devices each, 68 operations read, "
                              "executed "))
       << result.out;
   EXPECT_EQ(result.err, "");

@@ -81,6 +81,24 @@ threads:
   EXPECT_EQ(device_spans(t, "c")[1].begin_ns, device_spans(t, "c")[0].end_ns);
 }
 
+/// What the second of two `enable_peer_access` takes, in us.
+double enabled(const std::string& program) {
+  Machine machine = unit_machine();
+  machine.set(Param::HostEnablePeer, {50e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(program + R"(
+threads:
+  main: [repeat: {times: 2, ops: [{enable_peer_access: {id: on, device: 0, peer: 1}}]}]
+)",
+                             machine);
+  return us(host_spans(t, "on")[0].end_ns - host_spans(t, "on")[0].begin_ns);
+}
+
+TEST(EnablePeerAccess, IsUndoneBehindAPass) { EXPECT_EQ(enabled("devices: 2\n"), 50); }
+
+TEST(EnablePeerAccess, StaysWhereThereAreCommunicators) {
+  EXPECT_LT(enabled("devices: 2\ncommunicators: {world: {members: all_devices}}\n"), 2);
+}
+
 /// How long behind a kernel of device 0 the next entry of `on` begins that waits for its event.
 double behind_a_kernel(const std::string& on, const std::string& next) {
   const Timeline t = predict(kTwoDevices + R"(
