@@ -8,7 +8,6 @@
 #include <numeric>
 #include <set>
 
-#include "models/constants/constants.h"
 #include "models/cost/host_work.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program_walk.h"
@@ -123,7 +122,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.pools.resize(program.devices);
     process.pieces = pieces;
     process.pinned_pieces = pinned_pieces;
-    if (uses_nccl(program, p)) process.pinned_pieces.add_kept(constant_size("nccl.pinned_room"));
+    if (uses_nccl(program, p)) process.pinned_pieces.add_nccls();
     process.uploads_until.resize(program.devices);
     process.pool_calls_until.resize(program.devices);
     process.contexts.resize(program.devices);

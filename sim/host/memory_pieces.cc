@@ -36,9 +36,10 @@ bool MemoryPieces::allocate(std::uint32_t buffer, Bytes size) {
   return is_there;
 }
 
-void MemoryPieces::add_kept(Bytes room) {
-  pieces_.push_back({.room = room.count, .objects = 1});
-  by_room_.emplace(room.count, pieces_.size() - 1);
+void MemoryPieces::add_nccls() {
+  static const std::uint64_t kRoom = constant_size("nccl.pinned_room").count;
+  pieces_.push_back({.room = kRoom, .objects = 1});
+  by_room_.emplace(kRoom, pieces_.size() - 1);
 }
 
 std::size_t MemoryPieces::empty_piece() {

@@ -18,8 +18,8 @@ class MemoryPieces {
  public:
   /// Takes `size` for `buffer`, where least room is left. Whether a piece that is there had room.
   bool allocate(std::uint32_t buffer, Bytes size);
-  /// A piece that others keep for good, with so much room.
-  void add_kept(Bytes room);
+  /// The piece in which NCCL's own pinned memory leaves room, and which it keeps.
+  void add_nccls();
   /// Whether others are left in its piece, which stays.
   bool free(std::uint32_t buffer);
 

@@ -137,14 +137,14 @@ threads: {main: [host_alloc: {id: room, buffer: x}]}
   EXPECT_NEAR(test::host_us(t, "room"), 7, 0.001);
 }
 
-TEST(MemoryPieces, ThatOthersKeepHaveTheirRoomTimeAndAgain) {
-  sim::MemoryPieces pieces;
-  pieces.add_kept(Bytes{512 << 10});
+TEST(MemoryPieces, OfNcclHaveTheirRoomTimeAndAgain) {
+  MemoryPieces pieces;
+  pieces.add_nccls();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(pieces.allocate(0, Bytes{512 << 10}));
-    EXPECT_TRUE(pieces.free(0)) << "others are left in it";
+    EXPECT_TRUE(pieces.allocate(0, kibibytes(512)));
+    EXPECT_TRUE(pieces.free(0)) << "NCCL's own is left in it";
   }
-  EXPECT_FALSE(pieces.allocate(0, Bytes{(512 << 10) + 1}));
+  EXPECT_FALSE(pieces.allocate(0, kibibytes(513)));
 }
 
 }  // namespace
