@@ -1,7 +1,6 @@
 #include "models/constants/constants.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <cmath>
 #include <functional>
@@ -11,6 +10,7 @@
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/yaml_reader.h"
 #include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
@@ -18,11 +18,11 @@ namespace {
 
 using Constants = std::map<std::string, double, std::less<>>;
 
-double in_si(const std::string& file, const YAML::Node& name, const std::string& text) {
-  const Parsed<Quantity> parsed = parse_constant(text);
+double in_si(const YamlNode& node, Problems& problems) {
+  const Parsed<Quantity> parsed = parse_constant(node.text);
   if (!parsed) {
-    throw UsageError{fmt::format("{}:{}: error: {}: {}", file, name.Mark().line + 1, name.Scalar(),
-                                 parsed.error().message)};
+    problems.error(node, parsed.error().message, parsed.error().hint, parsed.error().offset);
+    return 0;
   }
   const double value = parsed->constant.to_double();
   if (parsed->unit == kTime) return value * 1e-12;
@@ -32,19 +32,19 @@ double in_si(const std::string& file, const YAML::Node& name, const std::string&
 
 Constants read() {
   const std::string file = (data_directory() / "models/constants/constants.yaml").string();
+  const std::string text = read_text_file(file);
+  Problems problems{file};
+  const YamlNode root = parse_yaml(text, problems);
   Constants all;
-  try {
-    for (const auto& entry : YAML::Load(read_text_file(file))) {
-      const std::string text = entry.second["value"].as<std::string>();
-      if (!entry.second["of"]) {
-        throw UsageError{fmt::format("{}:{}: error: {} does not say what it was seen on ('of')",
-                                     file, entry.first.Mark().line + 1, entry.first.Scalar())};
-      }
-      all.emplace(entry.first.Scalar(), in_si(file, entry.first, text));
+  for (const YamlEntry& entry : root.entries) {
+    MapReader map{entry.value, "a constant", problems};
+    if (const YamlNode* value = map.required("value")) {
+      all.emplace(entry.key.text, in_si(*value, problems));
     }
-  } catch (const YAML::Exception& error) {
-    throw UsageError{fmt::format("{}: error: {}", file, error.what())};
+    map.required("of");  // what it was seen on
+    map.finish();
   }
+  if (problems.error_count() > 0) throw UsageError{render(problems.take(), text)};
   return all;
 }
 
