@@ -14,9 +14,7 @@ constexpr double kLargestSpread = 10;
 
 void take_source(const YamlNode& node, const std::vector<std::shared_ptr<const Source>>& sources,
                  ParamValue& value, Problems& problems, std::set<std::string>* used) {
-  std::vector<std::string> known;
   for (const auto& source : sources) {
-    known.push_back(source->id);
     if (source->id != node.text) continue;
     value.origin = source;
     value.source = source->kind;
@@ -24,6 +22,8 @@ void take_source(const YamlNode& node, const std::vector<std::shared_ptr<const S
     if (used != nullptr) used->insert(source->id);
     return;
   }
+  std::vector<std::string> known;
+  for (const auto& source : sources) known.push_back(source->id);
   problems.error(node, fmt::format("no source '{}' stands under sources:", node.text),
                  known.empty() ? "sources: {ID: {class: assumed, text: \"...\"}} at the end"
                                : suggest(node.text, known));

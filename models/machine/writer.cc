@@ -28,9 +28,18 @@ std::shared_ptr<const Source> source_of(const ParamValue& value) {
 /// The id under which `source` stands in `sources`, where it is put when it is new: its own, with a
 /// number when another source has that.
 std::string id_in(Sources& sources, const std::shared_ptr<const Source>& source) {
+  // Mostly it stands there already, or is new and keeps its id.
+  if (std::ranges::find(sources, source) != sources.end()) return source->id;
+  const auto of_id = [&](const std::string& id) {
+    return std::ranges::find_if(sources, [&](const auto& one) { return one->id == id; });
+  };
+  if (of_id(source->id) == sources.end()) {
+    sources.push_back(source);
+    return source->id;
+  }
   Source named = *source;
   for (int number = 2;; ++number) {
-    const auto found = std::ranges::find(sources, named.id, [](const auto& s) { return s->id; });
+    const auto found = of_id(named.id);
     if (found == sources.end()) {
       sources.push_back(std::make_shared<const Source>(named));
       return named.id;

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 
 #include "models/machine/machine.h"
 #include "models/machine/value_text.h"
@@ -198,11 +199,11 @@ class PartReader {
   }
 
   std::shared_ptr<const Source> source_of(const YamlNode& node) {
-    std::vector<std::string> known;
     for (const auto& source : sources_) {
       if (source->id == node.text) return source;
-      known.push_back(source->id);
     }
+    std::vector<std::string> known;
+    for (const auto& source : sources_) known.push_back(source->id);
     problems_.error(node, fmt::format("no source '{}' stands under sources:", node.text),
                     known.empty() ? "sources: {ID: {class: datasheet, text: \"...\"}}"
                                   : suggest(node.text, known));
@@ -222,26 +223,54 @@ bool is_alike(std::string_view a, std::string_view b) {
   });
 }
 
-Part read_file(const std::filesystem::path& file, PartFolder folder) {
-  const std::string text = read_text_file(file);
-  Checked<Part> part = read_part(text, file.string(), folder);
+Part parsed(const std::string& text, const std::string& file, PartFolder folder) {
+  Checked<Part> part = read_part(text, file, folder);
   if (!part) throw UsageError{render(part.error(), text)};
   return *std::move(part);
+}
+
+Part read_file(const std::filesystem::path& file, PartFolder folder) {
+  return parsed(read_text_file(file), file.string(), folder);
 }
 
 std::filesystem::path directory_of(PartFolder folder) {
   return machine_directory() / folder_name(folder);
 }
 
-const std::vector<Part>& all_gpus() {
-  static const std::vector<Part> kGpus = [] {
-    std::vector<Part> all;
+/// The files of GPUs, each parsed when it is first asked for: most commands want one or two.
+class GpuFiles {
+ public:
+  GpuFiles() {
     for (const std::string& name : part_names(PartFolder::Gpus)) {
-      all.push_back(read_file(directory_of(PartFolder::Gpus) / (name + ".yaml"), PartFolder::Gpus));
+      const auto file = directory_of(PartFolder::Gpus) / (name + ".yaml");
+      files_.push_back({file.string(), read_text_file(file), {}});
     }
-    return all;
-  }();
-  return kGpus;
+  }
+
+  /// The first that `is_it` says it is. Files whose text lacks `hint` are not looked at.
+  template <typename IsIt>
+  std::optional<Part> find(const std::string& hint, const IsIt& is_it) {
+    const std::lock_guard lock{mutex_};
+    for (File& one : files_) {
+      if (one.text.find(hint) == std::string::npos) continue;
+      if (!one.part) one.part = parsed(one.text, one.file, PartFolder::Gpus);
+      if (is_it(*one.part)) return one.part;
+    }
+    return {};
+  }
+
+ private:
+  struct File {
+    std::string file, text;
+    std::optional<Part> part;
+  };
+  std::mutex mutex_;
+  std::vector<File> files_;
+};
+
+GpuFiles& gpu_files() {
+  static GpuFiles files;
+  return files;
 }
 
 }  // namespace
@@ -301,15 +330,16 @@ std::optional<std::string> find_part(PartFolder folder, const std::string& name)
     if (is_alike(known, name)) return known;
   }
   if (folder != PartFolder::Gpus) return {};
-  for (const Part& gpu : all_gpus()) {
+  const auto also = gpu_files().find("", [&](const Part& gpu) {
     const std::string list = "," + gpu.word("also") + ",";
     for (std::size_t at = 0; at + 1 < list.size();) {
       const std::size_t end = list.find(',', at + 1);
-      if (is_alike(std::string_view{list}.substr(at + 1, end - at - 1), name)) return gpu.name;
+      if (is_alike(std::string_view{list}.substr(at + 1, end - at - 1), name)) return true;
       at = end;
     }
-  }
-  return {};
+    return false;
+  });
+  return also ? std::optional{also->name} : std::nullopt;
 }
 
 Part load_part(PartFolder folder, const std::string& name_or_path) {
@@ -323,10 +353,10 @@ Part load_part(PartFolder folder, const std::string& name_or_path) {
 }
 
 std::optional<Part> part_of_gpu(const std::string& gpu_name) {
-  const auto& gpus = all_gpus();
-  const auto found =
-      std::ranges::find_if(gpus, [&](const Part& one) { return one.word("gpu") == gpu_name; });
-  if (found != gpus.end()) return *found;
+  const auto is_it = [&](const Part& one) { return one.word("gpu") == gpu_name; };
+  // Nearly always its name stands in its file as it is; YAML may also write it otherwise.
+  if (auto found = gpu_files().find(gpu_name, is_it)) return found;
+  if (auto found = gpu_files().find("", is_it)) return found;
   const auto other = find_part(PartFolder::Gpus, gpu_name);
   return other ? std::optional{load_part(PartFolder::Gpus, *other)} : std::nullopt;
 }

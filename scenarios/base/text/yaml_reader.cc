@@ -35,12 +35,27 @@ MapReader::MapReader(const YamlNode& node, std::string what, Problems& problems)
   if (node.kind != YamlNode::Kind::Map) {
     problems_.error(node, fmt::format("{} is a map: {{key: value, ...}}", what_));
   }
+  constexpr std::size_t kFew = 16;  // found as fast one by one
+  const std::size_t count = node.entries.size();
+  if (count <= kFew) return;
+  was_asked_.resize(count);
+  places_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) places_.emplace(node.entries[i].key.text, i);
+}
+
+/// No entry before it has the key.
+std::size_t MapReader::first_place(std::string_view key) const {
+  if (places_.empty()) return 0;
+  const auto found = places_.find(key);
+  return found == places_.end() ? node_.entries.size() : found->second;
 }
 
 const YamlNode* MapReader::optional(std::string_view key) {
   known_.push_back(key);
-  for (const YamlEntry& entry : node_.entries) {
+  for (std::size_t i = first_place(key); i < node_.entries.size(); ++i) {
+    const YamlEntry& entry = node_.entries[i];
     if (entry.key.text != key) continue;
+    if (!was_asked_.empty()) was_asked_[i] = true;
     if (entry.value.kind != YamlNode::Kind::Null) return &entry.value;
     problems_.error(entry.key, fmt::format("'{}' has no value", key));
   }
@@ -56,12 +71,15 @@ const YamlNode* MapReader::required(std::string_view key) {
 }
 
 bool MapReader::has(std::string_view key) const {
+  if (!places_.empty()) return places_.contains(key);
   return std::ranges::any_of(node_.entries,
                              [key](const YamlEntry& entry) { return entry.key.text == key; });
 }
 
 void MapReader::finish() {
-  for (const YamlEntry& entry : node_.entries) {
+  for (std::size_t i = 0; i < node_.entries.size(); ++i) {
+    const YamlEntry& entry = node_.entries[i];
+    if (!was_asked_.empty() && was_asked_[i]) continue;
     if (std::ranges::find(known_, entry.key.text) != known_.end()) continue;
     if (entry.key.text.ends_with(')') || entry.key.text.find(") ") != std::string::npos) {
       problems_.error(entry.key, fmt::format("'{}' is no key", entry.key.text),

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -117,11 +118,16 @@ class MapReader {
   Problems& problems() { return problems_; }
 
  private:
+  std::size_t first_place(std::string_view key) const;
+
   const YamlNode& node_;
   std::string what_;
   Problems& problems_;
   std::size_t errors_before_;
   std::vector<std::string_view> known_;
+  // Of a map with more than a few entries only: where its keys stand, and which were asked for.
+  std::unordered_map<std::string_view, std::size_t> places_;
+  std::vector<bool> was_asked_;
 };
 
 }  // namespace foretrace
