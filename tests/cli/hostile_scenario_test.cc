@@ -249,8 +249,8 @@ TEST(HostileScenario, EveryCommandHasRoomOnTheStack) {
       "foretrace simulate scenarios/streams/small_kernels.yaml -o run && ulimit -S -s 64 && "
       "foretrace "
       "report run -o a.html && foretrace export run --to csv -o a.csv && foretrace plan gpt2 "
-      "--gpus 8 "
-      "&& foretrace plan-serving llama3.2-1b --rate 4/s --prompt 9 --output 9 --machine "
+      "--gpus 8 --global-batch 8 --sequence 1024 --keep recompute=none --keep micro=1 "
+      "--top 1 && foretrace plan-serving llama3.2-1b --rate 4/s --prompt 9 --output 9 --machine "
       "1xH100-SXM");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
@@ -262,7 +262,8 @@ TEST(HostileScenario, EveryCommandRunsWhereTheStackMayNotGrow) {
       "foretrace simulate scenarios/streams/small_kernels.yaml -o run && ulimit -s 64 && "
       "foretrace simulate scenarios/nccl/all_reduce.yaml -o two && foretrace report run -o a.html "
       "&& "
-      "foretrace export run --to csv -o a.csv && foretrace plan gpt2 --gpus 8 && foretrace "
+      "foretrace export run --to csv -o a.csv && foretrace plan gpt2 --gpus 8 --global-batch 8 "
+      "--sequence 1024 --keep recompute=none --keep micro=1 --top 1 && foretrace "
       "plan-serving llama3.2-1b --rate 4/s --prompt 9 --output 9 --machine 1xH100-SXM");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
