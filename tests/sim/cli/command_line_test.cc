@@ -154,7 +154,7 @@ TEST(CheckCommand, WritesJson) {
   const std::string file = data_directory().string() + "/tests/scenarios/data/everything.yaml";
   const Result result = run({"check", file, "--format", "json"}, {add_check_command});
   EXPECT_NE(result.out.find("\"schema_version\": 1"), std::string::npos);
-  EXPECT_NE(result.out.find("\"operations\": 67"), std::string::npos);
+  EXPECT_NE(result.out.find("\"operations\": 68"), std::string::npos);
 }
 
 }  // namespace
