@@ -191,6 +191,8 @@ TEST(HostFunctionDelay, GrowsWithHowLongTheDriverHasLookedInVain) {
                                     {HostFuncBackoff, 0.25}});
   EXPECT_EQ(answer(polls, host_function_delay, true, Duration{400_us}), 1_us) << "right behind one";
   EXPECT_EQ(answer(polls, host_function_delay, false, Duration{0}), 8_us) << "an idle stream";
+  EXPECT_EQ(answer(polls, host_function_delay, false, Duration{4_us}), 13_us)
+      << "no later than it has looked: 8 us, 4 us, and a quarter of 4 us";
   // 8 us, 20 us, and a quarter of the 400 us that it waited.
   EXPECT_EQ(answer(polls, host_function_delay, false, Duration{400_us}), 128_us);
 }
