@@ -89,9 +89,10 @@ struct Process final : Context {
   };
   std::vector<InCall> in_call_until;  ///< of each host thread
   std::vector<ContextUser*> users;
-  Execution fault{};              ///< what lost the context; no op: it is intact
-  std::vector<bool> peer_access;  ///< [device * devices + peer]
-  std::vector<bool> pinned;       ///< by BufferId: registered by the program
+  Execution fault{};               ///< what lost the context; no op: it is intact
+  std::vector<bool> peer_access;   ///< [device * devices + peer]
+  std::vector<bool> peer_enabled;  ///< the same, by a call of this pass
+  std::vector<bool> pinned;        ///< by BufferId: registered by the program
   /// What ncclCommRegister, or a CUDA graph, gave to a communicator's other ranks.
   struct Registration {
     int count = 0;           ///< of the program's calls

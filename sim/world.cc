@@ -115,6 +115,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       process.graphs.push_back(std::make_unique<GraphExec>(engine));
     }
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
+    process.peer_enabled.resize(process.peer_access.size());
     process.pinned.resize(program.buffers.size());
     process.host_reads.resize(program.buffers.size());
     process.touched.resize(program.buffers.size());

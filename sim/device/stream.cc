@@ -206,12 +206,13 @@ Duration StreamQueue::gap_before(const Work& work) const {
   return context_.gaps.between(neighbours);
 }
 
-/// Kernels know later of what another GPU has done; copies do not (peers_of_threads.py of
-/// hw/laboratory/causes on two H200s).
+/// Kernels, and records that hand it on, know later of what another GPU has done; copies do not
+/// (peers_of_threads.py of hw/laboratory/causes on two H200s).
 TimePoint StreamQueue::peer_event_seen_by(const Work& work) const {
   const cost::Entry entry = entry_of(work.what);
-  const bool is_kernel = entry == cost::Entry::Kernel || entry == cost::Entry::Nccl;
-  if (peer_event_.event == cost::Before::Nothing || !is_kernel) return {};
+  const bool waits = entry == cost::Entry::Kernel || entry == cost::Entry::Nccl ||
+                     entry == cost::Entry::Graph || entry == cost::Entry::Record;
+  if (peer_event_.event == cost::Before::Nothing || !waits) return {};
   Reading read{machine_};
   const cost::Neighbours neighbours{
       .before = peer_event_.event, .next = entry, .waited_for = peer_event_.after};

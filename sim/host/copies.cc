@@ -339,8 +339,8 @@ void HostThread::run(const EnablePeerAccess& op) {
   const auto peer = static_cast<std::size_t>(op.peer.eval(variables_));
   const std::size_t pair = device * program_.devices + peer;
   const bool stays = program_.warmup > 0 && !program_.communicators.empty();
-  const bool is_done = process_.peer_access[pair] || stays;
-  process_.peer_access[pair] = true;
+  const bool is_done = process_.peer_enabled[pair] || stays;
+  process_.peer_access[pair] = process_.peer_enabled[pair] = true;
   const bool switches = is_done && switches_to(static_cast<std::uint32_t>(device));
   take(price([&](Reading& read) { return cost::enable_peer_time(read, is_done, switches); }));
 }

@@ -217,7 +217,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  nccl::Cost cost = from == to ? nccl::own_copy_cost(machine_, tuning_, size, direct)
+  nccl::Cost cost = from == to ? nccl::own_copy_cost(machine_, tuning_, size, both_ways, direct)
                                : nccl::send_recv_cost(machine_, tuning_, size, both_ways,
                                                       peer_of(from, to), direct);
   cost.latency += ahead;

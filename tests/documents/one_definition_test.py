@@ -12,7 +12,7 @@ FOLDERS = ("hw", "models", "reports", "scenarios", "sim", "tests")
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
 OPENED_OR_CLOSED = re.compile(
     r"namespace\s*(?P<space>[\w:]*)\s*\{|"
-    r"\b(?:struct|class|enum class|enum|union)\s+(?P<type>\w+)(?:\s+final)?\s*(?::(?!:)[^;{}()]*)?\{|[{}]")
+    r"\b(?:struct|class|enum class|enum|union)\s+(?:(?:alignas\([^)]*\)|\[\[[^\]]*\]\])\s*)*(?P<type>\w+)(?:\s+final)?\s*(?::(?!:)[^;{}()]*)?\{|[{}]")
 
 
 def types(text):

@@ -50,12 +50,13 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
   return cost;
 }
 
-Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool direct) {
-  Cost cost = send_recv_cost(machine, tuning, size, false, Peer::SameNode, direct);
-  if (!machine.has(Param::NcclOwnCopy)) return cost;
-  const Duration least =
-      send_recv_cost(machine, tuning, Bytes{1}, false, Peer::SameNode, direct).latency;
-  cost.latency = least + at_rate(size, machine.rate(Param::NcclOwnCopy));
+Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
+                   bool direct) {
+  Cost cost = send_recv_cost(machine, tuning, size, both_ways, Peer::SameNode, direct);
+  if (!machine.has(Param::NcclOwnCopy) || !machine.has(Param::NcclOwnCopyBase)) return cost;
+  const double memory = machine.rate(Param::HbmBandwidth) / 2;  // read, and written
+  const double rate = std::min(machine.rate(Param::NcclOwnCopy), memory);
+  cost.latency = machine.time(Param::NcclOwnCopyBase) + at_rate(size, rate);
   cost.wire_bytes = {};
   cost.hop.reset();
   return cost;

@@ -39,7 +39,8 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
                     Peer peer = Peer::SameNode, bool direct = false);
 
 /// What a rank sends to itself: beside what goes to others, and over no link.
-Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool direct);
+Cost own_copy_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
+                   bool direct);
 
 /// How much later than a transfer the next one of its group from the same sender to the same
 /// receiver begins: channels run them one after another, and hide a part of what is beside the

@@ -81,7 +81,7 @@ threads:
   EXPECT_EQ(device_spans(t, "c")[1].begin_ns, device_spans(t, "c")[0].end_ns);
 }
 
-/// What the second of two `enable_peer_access` takes, in us.
+/// What the first of two `enable_peer_access` takes, in us.
 double enabled(const std::string& program) {
   Machine machine = unit_machine();
   machine.set(Param::HostEnablePeer, {50e-6, 0, ParameterClass::Assumed, "", ""});
@@ -94,6 +94,10 @@ threads:
 }
 
 TEST(EnablePeerAccess, IsUndoneBehindAPass) { EXPECT_EQ(enabled("devices: 2\n"), 50); }
+
+TEST(EnablePeerAccess, TakesItsTimeInAColdProcessThoughNcclWillEnableIt) {
+  EXPECT_EQ(enabled("warmup: 0\ndevices: 2\ncommunicators: {world: {members: all_devices}}\n"), 50);
+}
 
 TEST(EnablePeerAccess, StaysWhereThereAreCommunicators) {
   EXPECT_LT(enabled("devices: 2\ncommunicators: {world: {members: all_devices}}\n"), 2);
