@@ -88,7 +88,7 @@ class Caller : protected Handler, protected Waiter {
     block(call, cost::wake_time(read, wait), std::move(waits_for));
   }
   void wait_for_stream(StreamQueue& stream);
-  /// Another thread holds the device's context: its caller is gone on with once it may be free.
+  /// Another thread holds the device's context: `returned` comes once it may be free. No retry.
   bool waits_for_context(std::uint32_t device);
   void wait_for_connection(Connection* connection);
   bool waits_for_connection() const { return !connections_.empty(); }

@@ -93,8 +93,8 @@ void HostThread::pinned_copy(StreamQueue& queue, const BufferRef& src, const Buf
   }
   const Priced call = price(begin_call(cost::copy_call(machine_, copy.route), queue));
   CopyWork work = copy_work(copy, from.device, to.device);
-  // The GPU that has the data copies it: a stream of another one hands the copy over, and waits for
-  // its end as for an event (hw/laboratory/causes/peers_of_threads.py on two H200s).
+  // The GPU that has the data copies it: a stream of another one hands the copy over, and what
+  // follows there waits for the way back (hw/laboratory/causes/peers_of_threads.py, two H200s).
   if (copy.route == cost::Route::PeerDirect && queue.declared().device != from.device) {
     Reading read{machine_};
     work.hand_over = cost::hand_over_to_peer(read) / 2;
